@@ -1,0 +1,85 @@
+"""A policy revision as decisions use it: compiled, indexed, immutable, swapped as one reference."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from discreet.policy.cel import Condition
+from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A declared source. `listed` False: declared, but not on the allowlist. `max_age_us` None: its content does not age."""
+
+    label: str
+    title: str
+    duty: Duty
+    collectors: frozenset[str]
+    max_age_us: int | None
+    listed: bool = True
+    case_sensitive_ids: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. None for sources or kinds: any. It applies where moment, source, kind and grounding fit and `when` is true."""
+
+    id: str
+    effect: Effect
+    moments: frozenset[Moment]
+    sources: frozenset[str] | None
+    kinds: frozenset[str] | None
+    grounding: Grounding
+    when: Condition | None
+    custom_reason: str = ""
+    text: str = ""
+    """Template id of the disclosure text; empty: that of the reason."""
+    advice: bool = False
+    """An allowing rule that lets an answer lean towards advice where the request asks for it."""
+    place: str = ""
+    """file:line of the rule, for explanations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requires:
+    """Demands of the policy on every binding, beneath the rules and on top of the gates."""
+
+    retrieved_in_session: bool = False
+    same_policy_revision: bool = False
+    same_grant_revision: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleIndex:
+    """Rules by what can be looked up: bound rules by (moment, label), unbound ones by (moment, kind).
+
+    `any_source` and `any_kind` hold the rules that name none; the order of rules has no meaning. Withholding rules stand
+    first in each tuple only so that the decider can stop early; ties are broken by rule id, so explanations are stable.
+    """
+
+    by_source: Mapping[tuple[Moment, str], tuple[Rule, ...]]
+    any_source: Mapping[Moment, tuple[Rule, ...]]
+    by_kind: Mapping[tuple[Moment, str], tuple[Rule, ...]]
+    any_kind: Mapping[Moment, tuple[Rule, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One policy revision. A request, a batch and a stream frame each see exactly one."""
+
+    name: str
+    number: int
+    commit: str
+    digest: str
+    dirty: bool
+    sources: Mapping[str, Source]
+    rules: RuleIndex
+    texts: Mapping[str, Mapping[str, str]]
+    """Locale, then template id: a reason's short name, or a text that a rule names."""
+    requires: Requires = field(default_factory=Requires)
+    claimed_scopes_from: frozenset[str] = frozenset()
+    """Callers whose `claimed_scopes` count besides the grants."""
+    audit_checks: AuditMode = AuditMode.REQUIRED
+    policy_max_age_us: int | None = None
+    use_within_ms: int = 2_000
+    store_within_us: int = 600_000_000
