@@ -1,0 +1,97 @@
+# Every target sets up what it needs: Python 3.11 or newer, git and make are enough. `make help` lists the targets.
+
+PYTHON ?= python3
+# Test processes side by side; the suite is written for two cores.
+JOBS ?= 2
+# Passed on to pytest: make test ARGS="tests/policy -k freshness"
+ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.ready-bench
+ROOTS := proto policy server client
+PROTOS := $(wildcard proto/discreet/v1/*.proto)
+GENERATED := build/generated
+
+# The plugins of protoc and the tools that call one another are those of the environment.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.PHONY: help setup demo test check format check-format check-lint check-types check-imports check-proto proto bench fuzz lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## install the locked dependencies and the project into .venv
+
+# Done again only when the lock file or the project file is newer than the stamp; what is already right stays in place.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Discreet needs Python 3.11 or newer; name one: make PYTHON=python3.11")'
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) (first time: about half a minute)"
+	@$(PY) -m pip install --disable-pip-version-check -qq --require-hashes -r requirements.lock
+	@$(PY) -m pip install --disable-pip-version-check -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## the whole story in under a minute, with real parts
+	@$(VENV)/bin/discreet demo
+
+test: $(READY) ## the whole suite, the built wheel included (ARGS= is passed to pytest)
+	@$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+check: check-format check-lint check-types check-imports check-proto ## format, lint, types, boundaries, generated code
+	@echo "check: all good"
+
+check-format: $(READY)
+	@ruff format --check --quiet .
+
+check-lint: $(READY)
+	@ruff check --quiet .
+
+check-types: $(READY)
+	@mypy $(wildcard $(ROOTS) tests)
+
+check-imports: $(READY)
+	@lint-imports --no-logo
+
+# The committed modules are those that the .proto files give, none missing and none left over.
+check-proto: $(READY)
+	@cd proto && buf lint && buf format --diff --exit-code .
+	@rm -rf $(GENERATED) && mkdir -p $(GENERATED)
+	@$(call generate,$(GENERATED))
+	@diff -r -x '*.proto' -x __init__.py -x py.typed -x buf.yaml -x __pycache__ $(GENERATED) proto \
+	  || { echo "generated modules differ from the .proto files: run 'make proto' and commit"; exit 1; }
+
+format: $(READY) ## rewrite the code in the one format
+	@ruff check --quiet --fix-only --exit-zero .
+	@ruff format --quiet .
+	@cd proto && buf format -w .
+
+generate = $(PY) -m grpc_tools.protoc -Iproto --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) \
+	--mypy_grpc_out=quiet:$(1) $(PROTOS)
+
+proto: $(READY) ## regenerate the modules beside the .proto files
+	@rm -f proto/discreet/v1/*_pb2.py proto/discreet/v1/*_pb2.pyi proto/discreet/v1/*_pb2_grpc.py proto/discreet/v1/*_pb2_grpc.pyi
+	@$(call generate,proto)
+
+$(BENCH_READY): $(READY)
+	@$(PY) -m pip install --disable-pip-version-check -qq --no-build-isolation -e '.[bench]' && touch $@ \
+	  || echo "bench: the peers of the extra 'bench' could not be installed; they are left out"
+
+bench: $(BENCH_READY) ## measure, against peers too; names what is missing and runs the rest
+	@$(PY) -m tests.bench.run $(ARGS)
+
+fuzz: $(READY) ## the property tests, with many more examples
+	@$(PY) -m pytest -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis $(ARGS)
+
+# From the public index alone, whatever pip is told elsewhere on this machine; UPGRADE=1 takes the newest releases.
+lock: $(READY) ## write requirements.lock again (UPGRADE=1 takes newer releases)
+	@env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL -u PIP_INDEX_URL -u PIP_CONSTRAINT PIP_CONFIG_FILE=/dev/null \
+	  CUSTOM_COMPILE_COMMAND='make lock' $(PY) -m piptools compile --quiet --no-config --generate-hashes \
+	  --unsafe-package pip --strip-extras --no-annotate --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  $(if $(UPGRADE),--upgrade) --extra server --extra dev --output-file requirements.lock pyproject.toml
+
+clean: ## remove what the targets made, the environment too
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,10 @@
+"""What holds for every suite: how hard the property tests try. Must know nothing of any one area."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# No deadline for one example: the machines that run the suite are small and shared, and slow is not wrong.
+settings.register_profile("suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fuzz", parent=settings.get_profile("suite"), max_examples=5_000)
+settings.load_profile("suite")
