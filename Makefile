@@ -85,12 +85,14 @@ bench: $(BENCH_READY) ## measure, against peers too; names what is missing and r
 fuzz: $(READY) ## the property tests, with many more examples
 	@$(PY) -m pytest -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis $(ARGS)
 
-# From the public index alone, whatever pip is told elsewhere on this machine; UPGRADE=1 takes the newest releases.
+# From the public index alone, whatever pip is told elsewhere on this machine. pip itself stays the one of the environment
+# (23.2 or newer will do), so its own line, and the warning about it, are left out.
 lock: $(READY) ## write requirements.lock again (UPGRADE=1 takes newer releases)
 	@env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL -u PIP_INDEX_URL -u PIP_CONSTRAINT PIP_CONFIG_FILE=/dev/null \
-	  CUSTOM_COMPILE_COMMAND='make lock' $(PY) -m piptools compile --quiet --no-config --generate-hashes \
+	  CUSTOM_COMPILE_COMMAND='make lock' $(PY) -m piptools compile --no-config --quiet --generate-hashes \
 	  --unsafe-package pip --strip-extras --no-annotate --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  $(if $(UPGRADE),--upgrade) --extra server --extra dev --output-file requirements.lock pyproject.toml
+	@$(PY) -c 'import pathlib; p = pathlib.Path("requirements.lock"); p.write_text(p.read_text().split("# WARNING")[0].rstrip() + "\n")'
 
 clean: ## remove what the targets made, the environment too
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

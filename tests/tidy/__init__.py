@@ -1,0 +1,1 @@
+"""The habits of this repository as tests: sizes, words, docstrings, layout, boundaries, lock file, requirements."""
