@@ -22,7 +22,7 @@ IMPURE_CALLS = {
     "read_bytes",
     "write_text",
 }
-# Read once, on first use, from an installed package: the grammar of conditions, as much code as the module that loads it.
+# Reads one file, on first use, from an installed package: the grammar of conditions, as much code as any module.
 EXEMPT = {"policy/discreet/policy/cel/parse.py"}
 
 

@@ -1,0 +1,1 @@
+"""What users install is the wheel, not the tree: these tests build it and use it."""
