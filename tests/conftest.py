@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 # No deadline for one example: the machines that run the suite are small and shared, and slow is not wrong.
 settings.register_profile("suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fuzz", parent=settings.get_profile("suite"), max_examples=5_000)
-settings.load_profile("suite")
+if "CI" not in os.environ:  # there hypothesis takes its own profile, which tries the same examples on every run
+    settings.load_profile("suite")

@@ -60,7 +60,7 @@ def _modules(root: str) -> list[str]:
 
 @pytest.mark.xdist_group("wheel")
 def test_the_wheel_holds_the_shipped_files_and_nothing_else(wheel: Path) -> None:
-    """Data files, templates, migrations, stubs and `py.typed` are where the code looks for them; nothing else slips in."""
+    """Data files, migrations, stubs and `py.typed` are where the code looks for them; nothing else slips in."""
     with zipfile.ZipFile(wheel) as archive:
         held = {Path(name) for name in archive.namelist() if ".dist-info/" not in name}
         licenses = [name for name in archive.namelist() if name.endswith("licenses/LICENSE")]
