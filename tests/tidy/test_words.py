@@ -22,7 +22,7 @@ FORBIDDEN = {
 }
 SILENCED = re.compile(r"#\s*(?:type[:] ignore|noq[a])")
 SILENCED_WITH_REASON = re.compile(
-    r"#\s*(?:type[:] ignore\[[\w,\- ]+\]|noq[a]: [A-Z]+\d+(?:, ?[A-Z]+\d+)*)\s+(?:#|-)\s*\S.{9,}",
+    r"#\s*(?:type[:] ignore\[[\w,\- ]+\]|noq[a]: [A-Z]+\d+(?:, ?[A-Z]+\d+)*)\s+(?:#|-|\()\s*\S.{9,}",
 )
 OUTSIDE = re.compile(r"(?<![\w.\-])/(?:work|farm|root)/|\.\./share[d]|/opt/(?:pypi|wheels)")
 # The two outermost edges turn an unforeseen fault into "withhold" and log it: one in the server, one in the client.
