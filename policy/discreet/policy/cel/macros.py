@@ -1,0 +1,136 @@
+"""Closures of the macros. Each charges for all its rounds when it begins and runs its body on its own activation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from discreet.policy.cel.access import Activation, Run
+from discreet.policy.cel.errors import EvaluationError, first, wrong_type
+from discreet.policy.cel.limits import Budget
+from discreet.policy.cel.logic import not_bool
+from discreet.policy.cel.operators import items, keys
+from discreet.policy.cel.values import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A macro whose parts are compiled; `keyed` says that its range is a map by its type."""
+
+    kind: str
+    range: Run
+    variable: str
+    test: Run | None
+    transform: Run | None
+    round_cost: int
+    keyed: bool
+
+    def begin(self, activation: Activation, budget: Budget) -> tuple[Sequence[object], Activation]:
+        """Returns what to iterate and the activation of the body, after charging for every round.
+
+        A dynamic range must be a list: a map in its place is more often a mistake in the data than meant, and `all`
+        over an empty map would be true.
+        """
+        value = self.range(activation, budget)
+        if type(value) is list or type(value) is tuple:
+            elements: Sequence[object] = value
+        elif type(value) is frozenset:
+            elements = items(value)
+        elif self.keyed and type(value) is dict:
+            elements = keys(value)
+        else:
+            raise wrong_type(f"{self.kind}() needs a list, not {kind_of(value)}")
+        budget.charge(len(elements) * self.round_cost)
+        return elements, dict(activation)
+
+
+def quantified(loop: Loop, test: Run, decisive: bool) -> Run:
+    """Returns the closure of `all` (settled by false) or `exists` (settled by true); errors are absorbed."""
+    neutral, name, kind = not decisive, loop.variable, loop.kind
+
+    def run(activation: Activation, budget: Budget) -> bool:
+        value: object
+        elements, inner = loop.begin(activation, budget)
+        errors: list[EvaluationError] = []
+        for inner[name] in elements:
+            try:
+                value = test(inner, budget)
+                if value is decisive:
+                    return decisive
+                if value is not neutral:
+                    raise not_bool(f"{kind}()", value)
+            except EvaluationError as error:
+                errors.append(error)
+        if errors:
+            raise first(errors)
+        return neutral
+
+    return run
+
+
+def exactly_one(loop: Loop, test: Run) -> Run:
+    """Returns the closure of `exists_one`, which absorbs no error and looks at every element."""
+
+    def run(activation: Activation, budget: Budget) -> bool:
+        elements, inner = loop.begin(activation, budget)
+        return len(_passing(loop, test, elements, inner, budget)) == 1
+
+    return run
+
+
+def filtered(loop: Loop, test: Run) -> Run:
+    """Returns the closure of `filter`."""
+
+    def run(activation: Activation, budget: Budget) -> list[object]:
+        elements, inner = loop.begin(activation, budget)
+        return _passing(loop, test, elements, inner, budget)
+
+    return run
+
+
+def mapped(loop: Loop, transform: Run) -> Run:
+    """Returns the closure of `map`, with or without a test."""
+
+    def run(activation: Activation, budget: Budget) -> list[object]:
+        elements, inner = loop.begin(activation, budget)
+        if loop.test is not None:
+            elements = _passing(loop, loop.test, elements, inner, budget)
+        return [_at(inner, loop.variable, element, transform, budget) for element in elements]
+
+    return run
+
+
+def _at(inner: Activation, name: str, element: object, run: Run, budget: Budget) -> object:
+    inner[name] = element
+    return run(inner, budget)
+
+
+def _passing(
+    loop: Loop, test: Callable[..., object], elements: Sequence[object], inner: Activation, budget: Budget
+) -> list[object]:
+    """Returns the elements whose test is true; the first error ends it."""
+    found: list[object] = []
+    for element in elements:
+        inner[loop.variable] = element
+        value = test(inner, budget)
+        if value is True:
+            found.append(element)
+        elif value is not False:
+            raise not_bool(f"{loop.kind}()", value)
+    return found
+
+
+def compile_macro(loop: Loop) -> Run:
+    """Returns the closure of a macro."""
+    if loop.transform is not None:
+        return mapped(loop, loop.transform)
+    assert loop.test is not None
+    match loop.kind:
+        case "all":
+            return quantified(loop, loop.test, decisive=False)
+        case "exists":
+            return quantified(loop, loop.test, decisive=True)
+        case "exists_one":
+            return exactly_one(loop, loop.test)
+        case _:
+            return filtered(loop, loop.test)

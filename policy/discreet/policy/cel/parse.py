@@ -1,0 +1,122 @@
+"""From text to tree, by the grammar of cel-python behind the guard.
+
+Only its grammar file is used: importing the package costs 0.3 s, keeps its parser in a global and raises the recursion
+limit of the process. The table-driven parser does not recurse; the tree is built while it reduces.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from discreet.policy.cel.build import Builder
+from discreet.policy.cel.errors import CelError
+from discreet.policy.cel.guard import scan
+from discreet.policy.cel.limits import Limits
+from discreet.policy.cel.nodes import Node, bound
+
+if TYPE_CHECKING:
+    from lark import Lark, Token
+
+GRAMMAR_PACKAGE: Final = "celpy"
+WORD_HINTS: Final = {
+    "and": "write && for and",
+    "or": "write || for or",
+    "not": "write ! for not",
+    "is": "write == to compare",
+    "if": "write test ? yes : no",
+}
+
+
+class _Parser:
+    """The grammar's tables and the builder they call; one parse at a time, since the builder holds the literals."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._builder = Builder()
+        self._lark: Lark | None = None
+
+    def parse(self, text: str, literals: dict[int, tuple[str | bytes, int]]) -> Node:
+        with self._lock:
+            lark = self._lark = self._lark or _load(self._builder)
+            self._builder.literals = literals
+            try:
+                return _tree(lark, text)
+            finally:
+                self._builder.literals = {}
+
+
+_PARSER: Final = _Parser()
+
+
+def parse(text: str, limits: Limits) -> Node:
+    """Returns the tree of a condition. Raises CelError with line and column."""
+    try:
+        safe = scan(text, limits)
+        root = _PARSER.parse(safe.text, safe.literals)
+        bound(root, limits)
+    except CelError as error:
+        raise error.located(text) from None
+    return root
+
+
+def _load(builder: Builder) -> Lark:
+    """Returns the parser of cel-python's grammar file, whose package is found without importing it."""
+    from lark import Lark
+
+    spec = importlib.util.find_spec(GRAMMAR_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("cel-python is not installed", name=GRAMMAR_PACKAGE)
+    grammar = Path(spec.origin).with_name("cel.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        start="expr",
+        g_regex_flags=re.MULTILINE,
+        lexer_callbacks={"IDENT": _bool_or_name},
+        maybe_placeholders=False,
+        keep_all_tokens=True,
+        priority="invert",
+        transformer=builder,
+    )
+
+
+def _bool_or_name(token: Token) -> Token:
+    """Returns the token of `true` and `false`, which the grammar cannot tell from names."""
+    return token.update(type="BOOL_LIT") if token.value in ("true", "false") else token
+
+
+def _tree(lark: Lark, text: str) -> Node:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    try:
+        root: object = lark.parse(text)
+    except UnexpectedToken as error:
+        token = error.token
+        if token.type == "$END":
+            raise CelError("the expression ends too early", len(text.rstrip())) from None
+        shown = "string" if str(token) == '""' else f'"{token}"'
+        at = token.start_pos if token.start_pos is not None else 0
+        raise CelError(f"unexpected {shown}", at, hint=_hint(text, at, str(token))) from None
+    except UnexpectedCharacters as error:
+        at = _offset(error)
+        word = re.compile(r"\w+").match(text, at)
+        shown = word.group() if word else text[at]
+        raise CelError(f'unexpected "{shown}"', at, hint=_hint(text, at, shown)) from None
+    except UnexpectedInput as error:
+        raise CelError("not an expression", _offset(error)) from None
+    return root  # type: ignore[return-value]  # the builder's start rule returns nodes, which lark cannot express
+
+
+def _offset(error: Exception) -> int:
+    """Returns where the parser stopped; lark declares the attribute as None in the class and sets it in the instance."""
+    return int(getattr(error, "pos_in_stream", None) or 0)
+
+
+def _hint(text: str, at: int, word: str) -> str:
+    """Returns what to write for a word, or the word before it, that other languages have."""
+    before = text[:at].split()
+    return WORD_HINTS.get(word, WORD_HINTS.get(before[-1] if before else "", ""))

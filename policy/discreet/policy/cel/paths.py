@@ -1,0 +1,81 @@
+"""Paths of what a condition reads, `document.attributes.desk`, and the equalities that it cannot be true without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from discreet.policy.cel.nodes import Binary, Const, Has, Ident, Index, Logic, Macro, Node, Select, bodies, children
+from discreet.policy.cel.schema import FIELD_NAME
+
+UNNAMED: Final = "(expression)"
+Equality = tuple[str, bool | int | float | str | bytes]
+
+
+def path_of(node: Node, scope: Mapping[str, str]) -> str:
+    """Returns how errors name what a node reads; `scope` has the paths that the variables of macros run over."""
+    match node:
+        case Ident():
+            return scope.get(node.name, node.name)
+        case Select() | Has():
+            return f"{path_of(node.operand, scope)}.{node.field}"
+        case Index():
+            return path_of(node.operand, scope) + _key_text(node.key)
+        case _:
+            return UNNAMED
+
+
+def _key_text(key: Node) -> str:
+    """Returns the step of a key that stands in the policy; one from data is not shown."""
+    if not isinstance(key, Const) or isinstance(key.value, bytes):
+        return "[]"
+    if isinstance(key.value, str) and FIELD_NAME.fullmatch(key.value):
+        return f".{key.value}"
+    return f"[{json.dumps(key.value)}]"
+
+
+def _fixed(node: Node) -> bool:
+    """Says whether a node is a name followed by fields and constant keys alone."""
+    while isinstance(node, Select | Has | Index):
+        if isinstance(node, Index) and not isinstance(node.key, Const):
+            return False
+        node = node.operand
+    return isinstance(node, Ident)
+
+
+def _root(node: Node) -> str:
+    while isinstance(node, Select | Has | Index):
+        node = node.operand
+    assert isinstance(node, Ident)
+    return node.name
+
+
+def reads_of(node: Node, variables: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yields the path of everything that a condition may read, the longest that is known at load."""
+    if _fixed(node):
+        if _root(node) not in variables:
+            yield path_of(node, {})
+    elif isinstance(node, Macro):
+        yield from reads_of(node.range, variables)
+        for body in bodies(node):
+            yield from reads_of(body, variables | {node.variable})
+    else:
+        for child in children(node):
+            yield from reads_of(child, variables)
+
+
+def equalities_of(root: Node) -> Iterator[Equality]:
+    """Yields (path, constant) for each `path == constant` that every true value of the condition needs.
+
+    Where the path has another value, the condition is false whatever else it holds, since false absorbs errors; where
+    the path is absent, it may be an error and must be evaluated.
+    """
+    parts = root.parts if isinstance(root, Logic) and root.op == "&&" else (root,)
+    for part in parts:
+        if isinstance(part, Logic):
+            yield from equalities_of(part) if part.op == "&&" else ()
+        elif isinstance(part, Binary) and part.op == "==":
+            for path, constant in ((part.left, part.right), (part.right, part.left)):
+                if _fixed(path) and isinstance(constant, Const) and constant.value is not None:
+                    yield path_of(path, {}), constant.value
