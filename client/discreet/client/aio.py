@@ -1,0 +1,265 @@
+"""The client for asyncio. Everything but the line itself is shared with the client that waits in threads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Self, TypeAlias, TypeVar, Unpack
+
+import grpc
+
+from discreet.client.blocking import DEADLINE_S, failure_of
+from discreet.client.channel import OPTIONS, checked_target, generation
+from discreet.client.draft import Draft, Piece
+from discreet.client.encode import (
+    Asking,
+    Options,
+    asking,
+    check_batches,
+    commit_batches,
+    known_locale,
+    positive_seconds,
+    replay_batches,
+)
+from discreet.client.filtering import Filtered, sieve
+from discreet.client.gathering import Gatherer
+from discreet.client.info import ServerInfo, server_info
+from discreet.client.levels import ServerLevel
+from discreet.client.model import Binding, Principal, Segment
+from discreet.client.result import Answer, Clock, Failure, steady_clock
+from discreet.client.talk import Ask, Method, Pause, Reply, Response, Talk, question
+from discreet.client.words import Moment
+from discreet.v1 import disclosure_pb2, disclosure_pb2_grpc, server_pb2, server_pb2_grpc
+
+# What a call may take beyond its deadline before it is given up from outside.
+OVERTIME_S = 0.2
+
+Candidate = TypeVar("Candidate")
+_Call: TypeAlias = Callable[..., Awaitable[Response]]
+
+
+class _Line:
+    """An open channel, tied to the loop and the process that opened it."""
+
+    __slots__ = ("calls", "channel", "gatherer", "loop", "process")
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.process = generation()
+        self.channel = channel
+        disclosure = disclosure_pb2_grpc.DisclosureServiceStub(channel)
+        server = server_pb2_grpc.ServerServiceStub(channel)
+        self.calls: dict[Method, _Call] = {
+            Method.CHECK: disclosure.Check,
+            Method.COMMIT: disclosure.Commit,
+            Method.SERVER_INFO: server.GetServerInfo,
+        }
+        self.gatherer = Gatherer(disclosure.CheckStream)
+
+
+class AsyncClient:
+    """Asks the sidecar before each disclosure, and withholds whatever it does not allow; the same methods as `Client`.
+
+    With `stream=True` concurrent checks are gathered on one stream. A client may be used under one loop after another;
+    each opens a line of its own.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        tenant: str = "",
+        deadline_s: float = DEADLINE_S,
+        locale: str = "en",
+        credentials: grpc.ChannelCredentials | None = None,
+        clock: Clock = steady_clock,
+        stream: bool = False,
+    ) -> None:
+        self._target = checked_target(target, credentials)
+        self._credentials = credentials
+        self._defaults: Options = {
+            "tenant": tenant,
+            "deadline_s": positive_seconds("deadline_s", deadline_s),
+            "locale": known_locale(locale),
+        }
+        self._clock = clock
+        self._stream = stream
+        self._level = ServerLevel()
+        # The last is in use; earlier ones belong to loops that ended or to the process before a fork: not touched.
+        self._lines: list[_Line] = []
+        self._closed = False
+
+    async def check(
+        self,
+        moment: Moment,
+        segments: Iterable[Segment],
+        principal: Principal | str,
+        session_id: str,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """What may happen to the segments at RETRIEVE or PUBLISH; at PUBLISH it is advice, and never a permission."""
+        asked = self._asking(principal, session_id, options)
+        batches = check_batches(asked, moment, segments)
+        return await self._drive(question(Method.CHECK, asked, batches, self._clock, self._level))
+
+    async def retrieve(
+        self, segments: Iterable[Segment], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """Which records may be taken into a model's context now; an ALLOW brings one receipt a binding."""
+        return await self.check(Moment.RETRIEVE, segments, principal, session_id, **options)
+
+    async def check_publish(
+        self, segments: Iterable[Segment], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """What a commit would allow now. Advice: read `verdict`; `allowed` is false throughout."""
+        return await self.check(Moment.PUBLISH, segments, principal, session_id, **options)
+
+    async def replay(
+        self, ledger_ids: Iterable[str], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """Which stored segments may be shown again. PURGE: delete the copies; WITHHOLD: hide them, delete nothing."""
+        asked = self._asking(principal, session_id, options)
+        batches = replay_batches(asked, ledger_ids)
+        return await self._drive(question(Method.CHECK, asked, batches, self._clock, self._level))
+
+    async def commit(
+        self,
+        segments: Iterable[Segment],
+        principal: Principal | str,
+        session_id: str,
+        answer_id: str,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """The permission to publish, segment by segment: show what is `allowed`, and for the rest its `text`.
+
+        Safe to repeat under the same ids; while the outcome is unknown it is repeated within the deadline.
+        """
+        asked = self._asking(principal, session_id, options)
+        batches = commit_batches(asked, answer_id, segments)
+        return await self._drive(question(Method.COMMIT, asked, batches, self._clock, self._level))
+
+    async def filter(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        key: Callable[[Candidate], Binding],
+        principal: Principal | str,
+        session_id: str,
+        kind: str = "chunk",
+        **options: Unpack[Options],
+    ) -> Filtered[Candidate]:
+        """The candidates that may be used now, in order, with receipts; `key` gives a candidate's Binding."""
+        wanted = sieve(candidates, key, kind)
+        asked = self._asking(principal, session_id, options)
+        return wanted.sort(await self.retrieve(wanted.segments, principal, session_id, **options), asked.locale)
+
+    def publishing(
+        self, *, principal: Principal | str, session_id: str, answer_id: str, **options: Unpack[Options]
+    ) -> "AsyncPublishing":
+        """A context that holds an answer's text until its commit."""
+        self._asking(principal, session_id, options)
+        return AsyncPublishing(lambda segments: self.commit(segments, principal, session_id, answer_id, **options))
+
+    async def server_info(self) -> ServerInfo:
+        """What the server says of itself; ServerUnreachable where it says nothing."""
+        request = server_pb2.GetServerInfoRequest()
+        return server_info(await self._send(Ask(Method.SERVER_INFO, request, self._defaults["deadline_s"])))
+
+    async def close(self) -> None:
+        """Ends the line; calls under way are withheld."""
+        self._closed = True
+        if self._lines and self._is_own(self._lines[-1]):
+            line = self._lines.pop()
+            await line.gatherer.close()
+            await line.channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _asking(self, principal: Principal | str, session_id: str, options: Options) -> Asking:
+        if self._closed:
+            raise ValueError("the client is closed; open another")
+        return asking(principal, session_id, self._defaults, options)
+
+    async def _drive(self, talk: Talk) -> Answer:
+        reply: Reply = None
+        while True:
+            try:
+                step = talk.send(reply)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                reply = None
+            else:
+                reply = await self._send(step)
+
+    async def _send(self, ask: Ask) -> Response | Failure:
+        """The response, or why there is none. Only the caller's own cancellation passes through."""
+        line = self._line()
+        try:
+            async with asyncio.timeout(ask.timeout_s + OVERTIME_S):
+                if self._stream and isinstance(ask.request, disclosure_pb2.CheckRequest):
+                    return await line.gatherer.check(ask.request, ask.timeout_s)
+                return await line.calls[ask.method](ask.request, timeout=ask.timeout_s)
+        except grpc.RpcError as error:
+            return failure_of(error)
+        except TimeoutError:
+            return Failure("DEADLINE_EXCEEDED", "no answer in time")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return Failure("CANCELLED", "the line was closed")
+
+    def _is_own(self, line: _Line) -> bool:
+        return line.process == generation() and line.loop is asyncio.get_running_loop()
+
+    def _line(self) -> _Line:
+        if not self._lines or not self._is_own(self._lines[-1]):
+            if self._credentials is None:
+                channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
+            else:
+                channel = grpc.aio.secure_channel(self._target, self._credentials, options=OPTIONS)
+            self._lines.append(_Line(channel))
+        return self._lines[-1]
+
+
+class AsyncPublishing:
+    """Holds an answer's text back: `add` segments, and take from `committed()` what their commit lets out.
+
+    Leaving the context commits; leaving it with an error publishes nothing more. Taking from `committed()` inside the
+    context commits what was added so far, for streaming in windows: a window leaves when its sources are committed, and
+    not before.
+    """
+
+    def __init__(self, commit: Callable[[tuple[Segment, ...]], Awaitable[Answer]]) -> None:
+        self._ask = commit
+        self._draft = Draft()
+        self.add = self._draft.add
+
+    async def committed(self) -> AsyncIterator[Piece]:
+        """The pieces that have not left yet, each after its commit; a refused one has its fixed text."""
+        await self._commit(self._draft.uncommitted())
+        while self._draft.waiting:
+            await self._commit(self._draft.expired())
+            yield self._draft.take()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._draft.close(failed=kind is not None)
+        if kind is None:
+            await self._commit(self._draft.uncommitted())
+
+    async def _commit(self, segments: tuple[Segment, ...]) -> None:
+        if segments:
+            self._draft.accept(await self._ask(segments))

@@ -1,0 +1,275 @@
+"""The client for code that waits in threads. Everything but the line itself is shared with the asyncio client."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Self, TypeAlias, TypeVar, Unpack, cast
+
+import grpc
+
+from discreet.client.channel import OPTIONS, checked_target, generation
+from discreet.client.draft import Draft, Piece
+from discreet.client.encode import (
+    Asking,
+    Options,
+    asking,
+    check_batches,
+    commit_batches,
+    known_locale,
+    positive_seconds,
+    replay_batches,
+)
+from discreet.client.filtering import Filtered, sieve
+from discreet.client.info import ServerInfo, server_info
+from discreet.client.levels import ServerLevel
+from discreet.client.model import Binding, Principal, Segment
+from discreet.client.result import Answer, Clock, Failure, steady_clock
+from discreet.client.talk import Ask, Method, Pause, Reply, Response, Talk, question
+from discreet.client.words import Moment
+from discreet.v1 import disclosure_pb2_grpc, server_pb2, server_pb2_grpc
+
+DEADLINE_S = 2.0
+# What a call in a forked process may take beyond its deadline before gRPC itself counts as stuck.
+STUCK_AFTER_S = 0.2
+
+Candidate = TypeVar("Candidate")
+_Call: TypeAlias = Callable[..., Response]
+_Line: TypeAlias = tuple[grpc.Channel, dict[Method, _Call]]
+
+
+class Client:
+    """Asks the sidecar before each disclosure, and withholds whatever it does not allow.
+
+    No failing sidecar raises: each segment gets a Result, WITHHOLD with a fixed text where nothing better is known.
+    Wrong arguments raise ValueError or TypeError. Safe to use from many threads, and after a fork: a child opens a line
+    of its own. `deadline_s` is for a whole question.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        tenant: str = "",
+        deadline_s: float = DEADLINE_S,
+        locale: str = "en",
+        credentials: grpc.ChannelCredentials | None = None,
+        clock: Clock = steady_clock,
+    ) -> None:
+        self._target = checked_target(target, credentials)
+        self._credentials = credentials
+        self._defaults: Options = {
+            "tenant": tenant,
+            "deadline_s": positive_seconds("deadline_s", deadline_s),
+            "locale": known_locale(locale),
+        }
+        self._clock = clock
+        self._level = ServerLevel()
+        # By generation of the process. Those of ancestors are kept, untouched: closing one reaches into a dead line.
+        self._lines: dict[int, _Line] = {}
+        self._proven: set[int] = {0}
+        self._stuck: set[int] = set()
+        self._closed = False
+
+    def check(
+        self,
+        moment: Moment,
+        segments: Iterable[Segment],
+        principal: Principal | str,
+        session_id: str,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """What may happen to the segments at RETRIEVE or PUBLISH; at PUBLISH it is advice, and never a permission."""
+        asked = self._asking(principal, session_id, options)
+        return self._drive(
+            question(Method.CHECK, asked, check_batches(asked, moment, segments), self._clock, self._level)
+        )
+
+    def retrieve(
+        self, segments: Iterable[Segment], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """Which records may be taken into a model's context now; an ALLOW brings one receipt a binding."""
+        return self.check(Moment.RETRIEVE, segments, principal, session_id, **options)
+
+    def check_publish(
+        self, segments: Iterable[Segment], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """What a commit would allow now. Advice: read `verdict`; `allowed` is false throughout."""
+        return self.check(Moment.PUBLISH, segments, principal, session_id, **options)
+
+    def replay(
+        self, ledger_ids: Iterable[str], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """Which stored segments may be shown again. PURGE: delete the copies; WITHHOLD: hide them, delete nothing."""
+        asked = self._asking(principal, session_id, options)
+        return self._drive(question(Method.CHECK, asked, replay_batches(asked, ledger_ids), self._clock, self._level))
+
+    def commit(
+        self,
+        segments: Iterable[Segment],
+        principal: Principal | str,
+        session_id: str,
+        answer_id: str,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """The permission to publish, segment by segment: show what is `allowed`, and for the rest its `text`.
+
+        Safe to repeat under the same ids; while the outcome is unknown it is repeated within the deadline.
+        """
+        asked = self._asking(principal, session_id, options)
+        return self._drive(
+            question(Method.COMMIT, asked, commit_batches(asked, answer_id, segments), self._clock, self._level)
+        )
+
+    def filter(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        key: Callable[[Candidate], Binding],
+        principal: Principal | str,
+        session_id: str,
+        kind: str = "chunk",
+        **options: Unpack[Options],
+    ) -> Filtered[Candidate]:
+        """The candidates that may be used now, in order, with receipts; `key` gives a candidate's Binding."""
+        wanted = sieve(candidates, key, kind)
+        asked = self._asking(principal, session_id, options)
+        return wanted.sort(self.retrieve(wanted.segments, principal, session_id, **options), asked.locale)
+
+    def publishing(
+        self, *, principal: Principal | str, session_id: str, answer_id: str, **options: Unpack[Options]
+    ) -> "Publishing":
+        """A context that holds an answer's text until its commit."""
+        self._asking(principal, session_id, options)
+        return Publishing(lambda segments: self.commit(segments, principal, session_id, answer_id, **options))
+
+    def server_info(self) -> ServerInfo:
+        """What the server says of itself; ServerUnreachable where it says nothing."""
+        return server_info(
+            self._send(Ask(Method.SERVER_INFO, server_pb2.GetServerInfoRequest(), self._defaults["deadline_s"]))
+        )
+
+    def close(self) -> None:
+        """Ends the line; calls under way are withheld."""
+        self._closed = True
+        line = self._lines.pop(generation(), None)
+        if line is not None:
+            line[0].close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _asking(self, principal: Principal | str, session_id: str, options: Options) -> Asking:
+        if self._closed:
+            raise ValueError("the client is closed; open another")
+        return asking(principal, session_id, self._defaults, options)
+
+    def _drive(self, talk: Talk) -> Answer:
+        reply: Reply = None
+        while True:
+            try:
+                step = talk.send(reply)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                reply = None
+            else:
+                reply = self._send(step)
+
+    def _send(self, ask: Ask) -> Response | Failure:
+        """The response, or why there is none; in a forked process, first under watch."""
+        process = generation()
+        if process in self._proven:
+            return self._call(process, ask)
+        if process in self._stuck:
+            return _STUCK
+        replies: list[Response | Failure] = []
+        watched = threading.Thread(target=lambda: replies.append(self._call(process, ask)), daemon=True)
+        watched.start()
+        watched.join(ask.timeout_s + STUCK_AFTER_S)
+        if not replies:
+            self._stuck.add(process)
+            return _STUCK
+        self._proven.add(process)
+        return replies[0]
+
+    def _call(self, process: int, ask: Ask) -> Response | Failure:
+        try:
+            return self._line(process)[1][ask.method](ask.request, timeout=ask.timeout_s)
+        except grpc.RpcError as error:
+            return failure_of(error)
+
+    def _line(self, process: int) -> _Line:
+        """The open line of this process; of two opened at once, one is kept."""
+        line = self._lines.get(process)
+        return line if line is not None else self._lines.setdefault(process, self._open())
+
+    def _open(self) -> _Line:
+        if self._credentials is None:
+            channel = grpc.insecure_channel(self._target, options=OPTIONS)
+        else:
+            channel = grpc.secure_channel(self._target, self._credentials, options=OPTIONS)
+        disclosure = disclosure_pb2_grpc.DisclosureServiceStub(channel)
+        server = server_pb2_grpc.ServerServiceStub(channel)
+        return channel, {
+            Method.CHECK: disclosure.Check,
+            Method.COMMIT: disclosure.Commit,
+            Method.SERVER_INFO: server.GetServerInfo,
+        }
+
+
+class Publishing:
+    """Holds an answer's text back: `add` segments, and take from `committed()` what their commit lets out.
+
+    Leaving the context commits; leaving it with an error publishes nothing more. Taking from `committed()` inside the
+    context commits what was added so far, for streaming in windows: a window leaves when its sources are committed, and
+    not before.
+    """
+
+    def __init__(self, commit: Callable[[tuple[Segment, ...]], Answer]) -> None:
+        self._ask = commit
+        self._draft = Draft()
+        self.add = self._draft.add
+
+    def committed(self) -> Iterator[Piece]:
+        """The pieces that have not left yet, each after its commit; a refused one has its fixed text."""
+        self._commit(self._draft.uncommitted())
+        while self._draft.waiting:
+            self._commit(self._draft.expired())
+            yield self._draft.take()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._draft.close(failed=kind is not None)
+        if kind is None:
+            self._commit(self._draft.uncommitted())
+
+    def _commit(self, segments: tuple[Segment, ...]) -> None:
+        if segments:
+            self._draft.accept(self._ask(segments))
+
+
+_STUCK = Failure(
+    "UNAVAILABLE",
+    "gRPC does not work in this process: it was forked while gRPC was in use. Fork before the client's first call, or "
+    "leave GRPC_ENABLE_FORK_SUPPORT on",
+)
+
+
+def failure_of(error: grpc.RpcError) -> Failure:
+    """The status of a failed call."""
+    status = cast("object", error)
+    if isinstance(status, grpc.Call | grpc.aio.AioRpcError):
+        return Failure(status.code().name, status.details() or "")
+    return Failure("UNKNOWN", "the call failed without a status")
