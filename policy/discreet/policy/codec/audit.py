@@ -1,0 +1,159 @@
+"""From decisions to audit row v1: deterministic bytes that name the revision of every fact, and hold no content."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.policy.codec.encode import CommitOutcome, evidence_message, order_message, policy_message
+from discreet.policy.codec.stored import binding_message, claim_message
+from discreet.policy.codec.values import stamp_of
+from discreet.policy.decision import Decided, SegmentDecision
+from discreet.policy.facts import Caller, Facts, Micros, RecordFacts, Ref
+from discreet.policy.request import Request
+from discreet.policy.snapshot import Snapshot
+from discreet.policy.words import AuditAct
+from discreet.v1 import audit_pb2 as pb
+from discreet.v1 import common_pb2
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What a row says of the call as a whole. `facts` None: they could not be read."""
+
+    act: AuditAct
+    request: Request
+    request_id: str
+    at: Micros
+    instance: str
+    caller: Caller
+    snapshot: Snapshot | None
+    facts: Facts | None
+    token: str
+    decision_ids: Sequence[str]
+    outcomes: Sequence[CommitOutcome] = ()
+
+
+def audit_row(decided: Decided, call: CallRecord) -> bytes:
+    """The stored bytes of the row; equal inputs give equal bytes."""
+    request = call.request
+    claims_count = call.snapshot is not None and call.caller.name in call.snapshot.claimed_scopes_from
+    row = pb.AuditRow(
+        version=VERSION,
+        act=call.act.value,  # type: ignore[arg-type] # an enum's number, here and below
+        request_id=call.request_id,
+        at=stamp_of(call.at),
+        tenant=request.tenant,
+        instance=call.instance,
+        caller=pb.AuditCaller(name=call.caller.name, role=call.caller.role.short),
+        moment=request.moment.value,  # type: ignore[arg-type]
+        principal_id=request.principal.id,
+        claimed_scopes=request.principal.claimed_scopes if claims_count else (),
+        principal_attributes=_attributes(request),
+        session_id=request.session_id,
+        answer_id=request.answer_id,
+        locale=request.locale,
+        need_numbers=request.need_numbers,
+        need_advice=request.need_advice,
+        policy=policy_message(call.snapshot),
+        token=call.token,
+        facts=_facts(decided, call.facts, request),
+        decisions=[_decision(d, call, i) for i, d in enumerate(decided.results)],
+    )
+    return row.SerializeToString(deterministic=True)
+
+
+def _attributes(request: Request) -> list[pb.AuditAttribute]:
+    return [
+        pb.AuditAttribute(name=name, value=json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+        for name, value in sorted(request.principal.attributes.items())
+    ]
+
+
+def _facts(decided: Decided, facts: Facts | None, request: Request) -> list[pb.AuditFact]:
+    found = [_record_fact(ref, record) for ref, record in decided.records_read]
+    if facts is None:
+        return found
+    found.append(pb.AuditFact(kind="grants", id=request.principal.id, revision=facts.grants.revision))
+    for ledger_id in request.ledger_ids:
+        entry = facts.ledger.get(ledger_id)
+        found.append(pb.AuditFact(kind="ledger", id=ledger_id, revision=entry.seq if entry is not None else 0))
+    return found
+
+
+def _record_fact(ref: Ref, record: RecordFacts | None) -> pb.AuditFact:
+    if record is None:
+        return pb.AuditFact(kind="record", id=ref.record_id, version=ref.version)
+    return pb.AuditFact(
+        kind="record",
+        id=ref.record_id,
+        version=ref.version,
+        revision=record.revision,
+        digest=record.digest,
+        source_label=record.source_label,
+        collector=record.collector,
+        states=_states(record),
+    )
+
+
+def _states(record: RecordFacts) -> list[str]:
+    flags = {
+        "current": record.current,
+        "revoked": record.revoked is not None,
+        "superseded": record.superseded_by is not None,
+        "suspended": record.suspended,
+        "unreachable": record.unreachable,
+    }
+    return [name for name, is_set in flags.items() if is_set]
+
+
+def _decision(decision: SegmentDecision, call: CallRecord, index: int) -> pb.AuditDecision:
+    segment, stop = decision.segment, decision.stop
+    outcome = call.outcomes[index] if call.outcomes else None
+    ref = stop.ref if stop is not None else None
+    return pb.AuditDecision(
+        decision_id=call.decision_ids[index],
+        segment_id=segment.id if segment is not None else decision.key,
+        segment_kind=segment.kind if segment is not None else "",
+        segment_digest=segment.digest if segment is not None else "",
+        grounding=segment.grounding.value if segment is not None else 0,  # type: ignore[arg-type] # an enum's number, here and below
+        claim=claim_message(segment.claim) if segment is not None and segment.claim is not None else None,
+        verdict=decision.verdict.value,  # type: ignore[arg-type]
+        reason=decision.reason.value,  # type: ignore[arg-type]
+        reader_reason=decision.reader_reason.value,  # type: ignore[arg-type]
+        custom_reason=decision.custom_reason,
+        gate=decision.gate.value,  # type: ignore[arg-type]
+        rule=decision.rule,
+        evidence=[evidence_message(view) for view in decision.evidence],
+        bindings=[binding_message(b) for b in segment.bindings] if segment is not None else (),
+        template_id=decision.template_id,
+        next=decision.next.value,  # type: ignore[arg-type]
+        action_tendency=decision.action_tendency.value,  # type: ignore[arg-type]
+        fault=decision.fault,
+        deciding_record=common_pb2.RecordRef(record_id=ref.record_id, version=ref.version) if ref is not None else None,
+        detail=_detail(decision),
+        changed=[
+            pb.ChangedFact(kind=c.kind, id=c.id, from_revision=c.from_revision, to_revision=c.to_revision)
+            for c in decision.changed
+        ],
+        trace=_trace(decision),
+        ledger_id=(outcome.ledger_id if outcome is not None else "") or (decision.key if decision.by_ledger_id else ""),
+        order=order_message(outcome) if outcome is not None else None,
+    )
+
+
+def _trace(decision: SegmentDecision) -> list[pb.GateStep]:
+    last = len(decision.trace) - 1
+    return [
+        pb.GateStep(gate=gate.value, passed=i < last or decision.stop is None)  # type: ignore[arg-type] # an enum's number
+        for i, gate in enumerate(decision.trace)
+    ]
+
+
+def _detail(decision: SegmentDecision) -> str:
+    """Fixed words and names: what was missing, which attribute a condition lacked."""
+    stop = decision.stop
+    if stop is None:
+        return ""
+    return ", ".join(filter(None, (stop.detail, *(f"missing field {name}" for name in stop.missing_fields))))

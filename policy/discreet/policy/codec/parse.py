@@ -1,0 +1,215 @@
+"""From the bytes of a call to a validated question and the ids of the facts that it needs."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from discreet.policy import idents
+from discreet.policy.codec.malformed import Malformed
+from discreet.policy.codec.values import attributes_of, micros_of
+from discreet.policy.codec.wire import parse_message
+from discreet.policy.facts import FactIds, Ref
+from discreet.policy.receipts import RECEIPT_CHARS_MAX
+from discreet.policy.request import Binding, Claim, Principal, Request, Segment
+from discreet.policy.token import BadToken, decode
+from discreet.policy.words import LOCALES, Grounding, Moment, Word
+from discreet.v1 import disclosure_pb2 as pb
+
+SEGMENTS_MAX = 1_000
+BINDINGS_MAX = 32
+SCOPES_MAX = 64
+ATTRIBUTES_MAX = 32
+FIELDS_MAX = 64
+TEXT_BYTES_MAX = 256
+
+W = TypeVar("W", bound=Word)
+
+
+class Parsed(NamedTuple):
+    """A question with the ids of its facts. `request.tenant` is empty where the caller left it out."""
+
+    request: Request
+    ids: FactIds
+
+
+def parse_check(data: bytes) -> Parsed:
+    """The question of a CheckRequest. Raises Malformed."""
+    return check_question(parse_message(pb.CheckRequest, data))
+
+
+def check_question(message: pb.CheckRequest) -> Parsed:
+    """The question of a CheckRequest that has no unknown fields. Raises Malformed."""
+    moment = _word(Moment, message.moment, "moment")
+    if message.consistency not in (0, 1):
+        raise Malformed("consistency", "is not served", "leave it out or give CONSISTENCY_AUTHORITATIVE")
+    if moment is Moment.REPLAY:
+        if message.segments:
+            raise Malformed("segments", "cannot be given at REPLAY", "give ledger_ids alone")
+        _count("ledger_ids", len(message.ledger_ids), 1, SEGMENTS_MAX)
+    elif message.ledger_ids:
+        raise Malformed("ledger_ids", f"cannot be given at {moment.short}", "give segments, or ask at REPLAY")
+    request = _request(message, moment, "", commit=False)
+    for index, ledger_id in enumerate(request.ledger_ids):
+        _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"ledger_ids[{index}]")
+    _distinct("ledger_ids", request.ledger_ids)
+    return Parsed(request, _ids(request))
+
+
+def parse_commit(data: bytes) -> Parsed:
+    """The question of a CommitRequest, asked at PUBLISH. Raises Malformed."""
+    message = parse_message(pb.CommitRequest, data)
+    _check(idents.text_problem(message.answer_id, idents.SHORT_BYTES_MAX), "answer_id")
+    request = _request(message, Moment.PUBLISH, message.answer_id, commit=True)
+    return Parsed(request, _ids(request))
+
+
+def _request(message: pb.CheckRequest | pb.CommitRequest, moment: Moment, answer_id: str, *, commit: bool) -> Request:
+    if message.tenant:
+        _check(idents.label_problem(message.tenant), "tenant")
+    if message.locale and message.locale not in LOCALES:
+        raise Malformed("locale", "is not served", f"give one of {', '.join(LOCALES)}")
+    _check(idents.text_problem(message.session_id, idents.SHORT_BYTES_MAX), "session_id")
+    if message.min_token:
+        token(message.min_token, "min_token")
+    if moment is not Moment.REPLAY:
+        _count("segments", len(message.segments), 1, SEGMENTS_MAX)
+    segments = tuple(_segment(item, f"segments[{i}]", commit) for i, item in enumerate(message.segments))
+    _distinct("segments", [segment.id for segment in segments], ".id")
+    return Request(
+        tenant=message.tenant,
+        moment=moment,
+        principal=_principal(message),
+        session_id=message.session_id,
+        segments=segments,
+        ledger_ids=tuple(message.ledger_ids) if isinstance(message, pb.CheckRequest) else (),
+        answer_id=answer_id,
+        locale=message.locale or LOCALES[0],
+        need_numbers=message.need_numbers,
+        need_advice=message.need_advice,
+        min_token=message.min_token,
+        commit=commit,
+    )
+
+
+def _principal(message: pb.CheckRequest | pb.CommitRequest) -> Principal:
+    if not message.HasField("principal"):
+        raise Malformed("principal", "is missing", "name the end user that you ask for")
+    given = message.principal
+    _check(idents.exact_problem(given.id), "principal.id")
+    _count("principal.claimed_scopes", len(given.claimed_scopes), 0, SCOPES_MAX)
+    for index, scope in enumerate(given.claimed_scopes):
+        _check(idents.exact_problem(scope), f"principal.claimed_scopes[{index}]")
+    attributes = attributes_of(given.attributes, "principal.attributes", ATTRIBUTES_MAX) if given.attributes else {}
+    return Principal(given.id, tuple(given.claimed_scopes), attributes)
+
+
+def _segment(given: pb.Segment, path: str, commit: bool) -> Segment:
+    _check(idents.text_problem(given.id, idents.SHORT_BYTES_MAX), f"{path}.id")
+    _check(idents.kind_problem(given.kind), f"{path}.kind")
+    if commit or given.digest:
+        _check(idents.digest_problem(given.digest), f"{path}.digest")
+    grounding = _word(Grounding, given.grounding, f"{path}.grounding")
+    if grounding is Grounding.UNBOUND and given.bindings:
+        raise Malformed(
+            f"{path}.bindings", "cannot be given with GROUNDING_UNBOUND", "give GROUNDING_BOUND, or no bindings"
+        )
+    if grounding is Grounding.UNBOUND and given.HasField("claim"):
+        raise Malformed(f"{path}.claim", "cannot be given with GROUNDING_UNBOUND", "an unbound segment asserts nothing")
+    _count(f"{path}.bindings", len(given.bindings), 0, BINDINGS_MAX)
+    bindings = tuple(_binding(item, f"{path}.bindings[{i}]") for i, item in enumerate(given.bindings))
+    if len(bindings) > 1:
+        _distinct(f"{path}.bindings", [(b.record_id, b.version, b.locator) for b in bindings])
+    claim = _claim(given.claim, f"{path}.claim") if given.HasField("claim") else None
+    return Segment(given.id, given.kind, grounding, bindings, given.digest, claim)
+
+
+def _binding(given: pb.Binding, path: str) -> Binding:
+    _check(idents.exact_problem(given.record_id), f"{path}.record_id")
+    _check(idents.text_problem(given.version, idents.SHORT_BYTES_MAX), f"{path}.version")
+    _check(idents.digest_problem(given.digest), f"{path}.digest")
+    if given.locator:
+        _check(idents.text_problem(given.locator, TEXT_BYTES_MAX), f"{path}.locator")
+    if given.granted_under:
+        token(given.granted_under, f"{path}.granted_under")
+    if given.receipt:
+        _check(idents.text_problem(given.receipt, RECEIPT_CHARS_MAX), f"{path}.receipt")
+    if given.claimed_label:
+        _check(idents.label_problem(given.claimed_label), f"{path}.claimed_label")
+    if given.claimed_basis:
+        _check(idents.text_problem(given.claimed_basis, TEXT_BYTES_MAX), f"{path}.claimed_basis")
+    claimed_as_of = micros_of(given.claimed_as_of, f"{path}.claimed_as_of") if given.HasField("claimed_as_of") else None
+    return Binding(
+        given.record_id,
+        given.version,
+        given.digest,
+        given.locator,
+        given.granted_under,
+        given.receipt,
+        given.claimed_label,
+        claimed_as_of,
+        given.claimed_basis,
+    )
+
+
+def _claim(given: pb.Claim, path: str) -> Claim:
+    if given.basis:
+        _check(idents.text_problem(given.basis, TEXT_BYTES_MAX), f"{path}.basis")
+    _count(f"{path}.required_fields", len(given.required_fields), 0, FIELDS_MAX)
+    for index, name in enumerate(given.required_fields):
+        _check(idents.name_problem(name), f"{path}.required_fields[{index}]")
+    _distinct(f"{path}.required_fields", given.required_fields)
+    about = None
+    if given.HasField("about"):
+        for end in ("start", "end"):
+            if not given.about.HasField(end):
+                raise Malformed(f"{path}.about.{end}", "is missing", "give both ends, or leave about out for now")
+        about = (micros_of(given.about.start, f"{path}.about.start"), micros_of(given.about.end, f"{path}.about.end"))
+        if about[0] > about[1]:
+            raise Malformed(f"{path}.about", "ends before it starts")
+    return Claim(given.basis, about, tuple(given.required_fields))
+
+
+def token(text: str, path: str) -> None:
+    """Raises Malformed where the text is no token."""
+    try:
+        decode(text)
+    except BadToken as bad:
+        raise Malformed(path, str(bad)) from None
+
+
+def _word(words: type[W], number: int, path: str) -> W:
+    if number == 0:
+        raise Malformed(path, "is missing", f"give one of {', '.join(word.short for word in words)}")
+    try:
+        return words(number)
+    except ValueError:
+        raise Malformed(
+            path, f"has no meaning for {number}", f"give one of {', '.join(word.short for word in words)}"
+        ) from None
+
+
+def _check(problem: str | None, path: str) -> None:
+    if problem is not None:
+        raise Malformed(path, problem)
+
+
+def _count(path: str, count: int, least: int, most: int) -> None:
+    if not least <= count <= most:
+        raise Malformed(path, f"has {count} entries", f"give {least} to {most}")
+
+
+def _distinct(path: str, items: Iterable[object], field: str = "") -> None:
+    seen: dict[object, int] = {}
+    for index, item in enumerate(items):
+        first = seen.setdefault(item, index)
+        if first != index:
+            raise Malformed(f"{path}[{index}]{field}", f"is the same as {path}[{first}]{field}", "give each once")
+
+
+def _ids(request: Request) -> FactIds:
+    refs = dict.fromkeys(Ref(b.record_id, b.version) for segment in request.segments for b in segment.bindings)
+    return FactIds(tuple(refs), request.principal.id, request.ledger_ids)
+
+
+def stored_segment(message: pb.Segment) -> Segment:
+    """A segment that was validated when it was committed."""
+    return _segment(message, "segment", commit=True)

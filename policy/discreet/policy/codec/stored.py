@@ -1,0 +1,69 @@
+"""Segments as the ledger keeps them, and the fingerprint by which a repeated commit is the same commit."""
+
+import hashlib
+
+from discreet.policy.codec.parse import stored_segment
+from discreet.policy.codec.values import stamp_of
+from discreet.policy.receipts import message as framed
+from discreet.policy.request import Binding, Claim, Segment
+from discreet.v1 import common_pb2, disclosure_pb2 as pb
+
+
+def segment_bytes(segment: Segment) -> bytes:
+    """Deterministic bytes of the segment, ids and digests only."""
+    return segment_message(segment).SerializeToString(deterministic=True)
+
+
+def segment_from(data: bytes) -> Segment:
+    """The segment that `segment_bytes` wrote."""
+    message = pb.Segment()
+    message.ParseFromString(data)
+    return stored_segment(message)
+
+
+def segment_message(segment: Segment) -> pb.Segment:
+    """The segment as a message."""
+    return pb.Segment(
+        id=segment.id,
+        kind=segment.kind,
+        digest=segment.digest,
+        grounding=segment.grounding.value,  # type: ignore[arg-type] # an enum's number
+        bindings=[binding_message(binding) for binding in segment.bindings],
+        claim=claim_message(segment.claim) if segment.claim is not None else None,
+    )
+
+
+def binding_message(binding: Binding) -> pb.Binding:
+    """The binding as a message."""
+    return pb.Binding(
+        record_id=binding.record_id,
+        version=binding.version,
+        digest=binding.digest,
+        locator=binding.locator,
+        granted_under=binding.granted_under,
+        receipt=binding.receipt,
+        claimed_label=binding.claimed_label,
+        claimed_as_of=stamp_of(binding.claimed_as_of) if binding.claimed_as_of is not None else None,
+        claimed_basis=binding.claimed_basis,
+    )
+
+
+def claim_message(claim: Claim) -> pb.Claim:
+    """The claim as a message."""
+    about = None
+    if claim.about is not None:
+        about = common_pb2.Period(start=stamp_of(claim.about[0]), end=stamp_of(claim.about[1]))
+    return pb.Claim(basis=claim.basis, about=about, required_fields=claim.required_fields)
+
+
+def fingerprint(principal_id: str, segment: Segment) -> bytes:
+    """SHA-256 over principal, digest, kind, grounding, claim and what each binding names.
+
+    Tokens and receipts are left out: they may differ when a commit is repeated, and change nothing of what is shown.
+    """
+    parts = [principal_id, segment.digest, segment.kind, segment.grounding.short]
+    claim = segment.claim
+    parts += [repr(claim)] if claim is not None else [""]
+    for bound in segment.bindings:
+        parts += [bound.record_id, bound.version, bound.digest, bound.locator]
+    return hashlib.sha256(framed(parts)).digest()

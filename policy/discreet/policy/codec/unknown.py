@@ -1,0 +1,57 @@
+"""Unknown fields: refused, so that a misspelt or smuggled fact is never silently ignored."""
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from discreet.policy.codec.malformed import Malformed
+
+_HINT = "leave it out, or see GetServerInfo.api_level for what this server knows"
+
+
+def refuse_unknown(message: Message, data: bytes) -> None:
+    """Raises Malformed naming the first unknown field of `message`, which was parsed from `data`.
+
+    Cheap where there is none: unknown fields are discarded and the sizes compared; only then is the message walked.
+    """
+    size = message.ByteSize()
+    message.DiscardUnknownFields()  # type: ignore[attr-defined] # missing from the stubs of protobuf
+    if message.ByteSize() == size:
+        return
+    whole = type(message)()
+    whole.ParseFromString(data)
+    raise Malformed(_first(whole, "") or "message", "is an unknown field", _HINT)
+
+
+def _first(message: Message, path: str) -> str | None:
+    for unknown in UnknownFieldSet(message):  # type: ignore[no-untyped-call, attr-defined] # untyped in the stubs
+        number = unknown.field_number
+        name = _reserved_name(message, number)
+        return f"{path}field number {number}{name}"
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            if field.message_type.fields_by_name["value"].message_type is None:
+                continue
+            parts = [(f"{path}{field.name}[…].", value[key]) for key in value]
+        elif field.is_repeated:
+            parts = [(f"{path}{field.name}[{i}].", item) for i, item in enumerate(value)]
+        else:
+            parts = [(f"{path}{field.name}.", value)]
+        for inner, part in parts:
+            found = _first(part, inner)
+            if found is not None:
+                return found
+    return None
+
+
+def _reserved_name(message: Message, number: int) -> str:
+    return " (reserved)" if any(r[0] <= number < r[1] for r in _reserved_ranges(message)) else ""
+
+
+def _reserved_ranges(message: Message) -> list[tuple[int, int]]:
+    from google.protobuf.descriptor_pb2 import DescriptorProto  # noqa: PLC0415 # only on the way to an error
+
+    proto = DescriptorProto()
+    message.DESCRIPTOR.CopyToProto(proto)
+    return [(r.start, r.end) for r in proto.reserved_range]

@@ -1,0 +1,273 @@
+"""The decision: a pure function of a policy revision, facts, caller, time and question.
+
+It calls no store, no clock and no model. The same inputs give the same results, so that a recorded decision can be replayed.
+"""
+
+from dataclasses import replace
+
+from discreet.policy import gates, receipts
+from discreet.policy.decision import MASKED, Changed, Decided, EvidenceView, SegmentDecision, Stop
+from discreet.policy.facts import Caller, Facts, LedgerFacts, Micros, RecordFacts, Ref
+from discreet.policy.freshness import fresh_until
+from discreet.policy.outcome import NEXT, fault_of, text_of
+from discreet.policy.request import Request, Segment
+from discreet.policy.rules import Allowed, judge
+from discreet.policy.snapshot import Snapshot
+from discreet.policy.subject import Call, Subject, reader_of, roots_of
+from discreet.policy.words import (
+    ActionTendency,
+    Freshness,
+    Gate,
+    Grounding,
+    Moment,
+    Next,
+    Reason,
+    Verdict,
+)
+
+
+def decide(
+    snapshot: Snapshot,
+    facts: Facts,
+    caller: Caller,
+    now: Micros,
+    request: Request,
+    *,
+    policy_age_us: int = 0,
+    stored: dict[str, Segment] | None = None,
+) -> Decided:
+    """One result for every segment, or at REPLAY for every ledger id, in the order of the request.
+
+    `now` is the database's clock as read with the facts; `policy_age_us` how long ago the policy's source was last read;
+    `stored` holds the segments of the ledger entries in `facts.ledger`, decoded, by ledger id.
+    """
+    call = Call(snapshot, facts, caller, request, now, policy_age_us, reader_of(snapshot, facts, caller, request, now))
+    if request.moment is Moment.REPLAY:
+        subjects = [(key, _replayed(call, key, (stored or {}).get(key))) for key in request.ledger_ids]
+    else:
+        subjects = [(segment.id, _asked(call, segment)) for segment in request.segments]
+    results = tuple(decide_one(key, subject) for key, subject in subjects)
+    return Decided(results, _records_read([subject for _, subject in subjects]))
+
+
+def _asked(call: Call, segment: Segment) -> Subject:
+    roots = roots_of(call.snapshot, call.facts, segment.bindings)
+    return Subject(call, segment, roots, call.request.need_numbers, call.request.need_advice)
+
+
+_NO_SEGMENT = Segment("", "", Grounding.BOUND)
+
+
+def _replayed(call: Call, ledger_id: str, segment: Segment | None) -> Subject:
+    """The stored segment as a subject; for an unknown id an empty one, which takes the same path."""
+    entry = call.facts.ledger.get(ledger_id)
+    if entry is None or segment is None:
+        return Subject(call, _NO_SEGMENT, (), False, False, known_entry=False)
+    roots = roots_of(call.snapshot, call.facts, segment.bindings, entry.roots)
+    return Subject(call, segment, roots, entry.need_numbers, entry.need_advice, _mismatch(call.request, entry))
+
+
+def _mismatch(request: Request, entry: LedgerFacts) -> str:
+    if entry.principal_id != request.principal.id:
+        return "principal"
+    return "session" if entry.session_id != request.session_id else ""
+
+
+def decide_one(key: str, subject: Subject) -> SegmentDecision:
+    """Runs the gates in their order; the first that stops the segment decides it."""
+    order = gates.REPLAY_ORDER if subject.call.request.moment is Moment.REPLAY else gates.ORDER
+    trace: list[Gate] = []
+    for gate, check in order:
+        trace.append(gate)
+        stop = check(subject)
+        if stop is not None:
+            return _stopped(key, subject, tuple(trace), stop)
+    trace.append(Gate.RULES)
+    outcome = judge(subject)
+    if isinstance(outcome, Stop):
+        return _stopped(key, subject, tuple(trace), outcome)
+    return _allowed(key, subject, (*trace, Gate.RELEASE), outcome)
+
+
+def _stopped(key: str, subject: Subject, trace: tuple[Gate, ...], stop: Stop) -> SegmentDecision:
+    hidden = stop.reason.looks_unavailable
+    reader_reason = Reason.NOT_AVAILABLE if hidden else stop.reason
+    # A foreign reader of a revoked segment is told to purge the copy, in the words of "not available" (F11, B11).
+    blind = hidden or (stop.verdict is Verdict.PURGE and gates.availability(subject) is not None)
+    template = "NOT_AVAILABLE" if blind else stop.template_id or reader_reason.short
+    reached = Gate.FRESHNESS in trace
+    return SegmentDecision(
+        key=key,
+        segment=subject.segment if subject.known_entry else None,
+        verdict=stop.verdict,
+        reason=stop.reason,
+        reader_reason=reader_reason,
+        gate=trace[-1],
+        trace=trace,
+        template_id=template,
+        text=text_of(subject.call.snapshot, subject.call.request.locale, template),
+        next=Next.NONE if blind else NEXT[stop.reason],
+        action_tendency=ActionTendency.NONE,
+        evidence=_evidence(subject, reached),
+        stop=stop,
+        rule=stop.rule,
+        custom_reason=stop.custom_reason,
+        changed=_changed(subject),
+        fault=fault_of(stop.reason),
+        by_ledger_id=subject.call.request.moment is Moment.REPLAY,
+    )
+
+
+def _allowed(key: str, subject: Subject, trace: tuple[Gate, ...], allowed: Allowed) -> SegmentDecision:
+    call = subject.call
+    until = _valid_until(subject)
+    signed = call.request.moment is Moment.RETRIEVE
+    return SegmentDecision(
+        key=key,
+        segment=subject.segment,
+        verdict=Verdict.ALLOW,
+        reason=Reason.NONE,
+        reader_reason=Reason.NONE,
+        gate=Gate.RELEASE,
+        trace=trace,
+        template_id="",
+        text="",
+        next=Next.NONE,
+        action_tendency=ActionTendency.ADVISE if subject.need_advice and allowed.advice else ActionTendency.INFORM,
+        evidence=_evidence(subject, reached=True),
+        rule=allowed.rule,
+        receipts=tuple(receipts.issue(call.facts.receipt_keys, call.request, b) for b in subject.segment.bindings)
+        if signed
+        else (),
+        use_within_ms=_use_within(call, until),
+        bases=tuple((root.ref, root.record.revision) for root in subject.roots if root.record is not None),
+        valid_until=until,
+        by_ledger_id=call.request.moment is Moment.REPLAY,
+    )
+
+
+def _use_within(call: Call, until: Micros | None) -> int:
+    limit = call.snapshot.use_within_ms
+    return limit if until is None else max(1, min(limit, (until - call.now) // 1000))
+
+
+def _valid_until(subject: Subject) -> Micros | None:
+    """The earliest end of an assessment, of the scope that lets the reader in, or of freshness, over all roots."""
+    ends: list[Micros] = []
+    held = subject.call.reader.held
+    for root in subject.roots:
+        if root.record is None:
+            continue
+        if root.record.assessment_expires_at is not None:
+            ends.append(root.record.assessment_expires_at)
+        scope_ends = [held[scope] for scope in root.record.scopes if scope in held]
+        if scope_ends and None not in scope_ends:
+            ends.append(max(end for end in scope_ends if end is not None))
+        fresh = fresh_until(root.record, root.source, subject.claim) if root.binding is not None else None
+        if fresh is not None:
+            ends.append(fresh)
+    return min(ends, default=None)
+
+
+def _evidence(subject: Subject, reached: bool) -> tuple[EvidenceView, ...]:
+    """One view a binding, unmasked; freshness is UNKNOWN where its gate was not reached, MISSING where there is no record."""
+    views = []
+    for root in subject.direct:
+        known = root.known
+        if known is None:
+            views.append(EvidenceView("", False, False, Freshness.MISSING, ""))
+            continue
+        fresh = gates.judge(subject, root) if reached else Freshness.UNKNOWN
+        views.append(
+            EvidenceView(known.source_label, gates.allowlisted(root), gates.trusted_hit(root), fresh, known.record_id)
+        )
+    return tuple(views)
+
+
+def masked(decision: SegmentDecision) -> tuple[EvidenceView, ...]:
+    """The evidence as a reader may see it: all alike wherever they are told NOT_AVAILABLE."""
+    if decision.template_id == "NOT_AVAILABLE":
+        return (MASKED,) * (0 if decision.by_ledger_id else len(decision.evidence))
+    return decision.evidence
+
+
+def _changed(subject: Subject) -> tuple[Changed, ...]:
+    """Which facts differ from those that the bindings were read under, as far as their tokens name this database (B3)."""
+    found: dict[tuple[str, str], Changed] = {}
+    call = subject.call
+    for root in subject.direct:
+        granted = gates.granted_under(root.binding, call.facts.epoch) if root.binding is not None else None
+        if granted is None:
+            continue
+        seq, policy = granted
+        if policy != call.snapshot.number:
+            found["policy", ""] = Changed("policy", "", policy, call.snapshot.number)
+        if call.facts.grants.revision > seq:
+            name = call.request.principal.id
+            found["grants", name] = Changed("grants", name, seq, call.facts.grants.revision)
+        for other in (root, *(r for r in subject.roots if r.binding is None)):
+            if other.record is not None and other.record.revision > seq:
+                name = other.ref.record_id
+                found["record", name] = Changed("record", name, seq, other.record.revision)
+    return tuple(found.values())
+
+
+def _records_read(subjects: list[Subject]) -> tuple[tuple[Ref, RecordFacts | None], ...]:
+    read: dict[Ref, RecordFacts | None] = {}
+    for subject in subjects:
+        for root in subject.roots:
+            read[root.ref] = root.record
+            if root.record is None and root.current is not None:
+                read[root.current.ref] = root.current
+    return tuple(read.items())
+
+
+def withhold_all(request: Request, snapshot: Snapshot | None, reason: Reason) -> Decided:
+    """Every segment withheld for one reason, where nothing could be decided: a lost store, an unavailable audit."""
+    keys = request.ledger_ids or tuple(segment.id for segment in request.segments)
+    segments: tuple[Segment | None, ...] = request.segments or (None,) * len(keys)
+    stop = Stop(reason, gap="service")
+    results = tuple(
+        SegmentDecision(
+            key=key,
+            segment=segment,
+            verdict=Verdict.WITHHOLD,
+            reason=reason,
+            reader_reason=reason,
+            gate=Gate.DEPENDENCY,
+            trace=(Gate.DEPENDENCY,),
+            template_id=reason.short,
+            text=text_of(snapshot, request.locale, reason.short),
+            next=NEXT[reason],
+            action_tendency=ActionTendency.NONE,
+            evidence=tuple(MASKED for _ in segment.bindings) if segment is not None else (),
+            stop=stop,
+            fault="service",
+            by_ledger_id=bool(request.ledger_ids),
+        )
+        for key, segment in zip(keys, segments, strict=True)
+    )
+    return Decided(results, ())
+
+
+def withhold_one(decision: SegmentDecision, snapshot: Snapshot, locale: str, reason: Reason) -> SegmentDecision:
+    """The decision turned into WITHHOLD for a reason that arose after it: facts kept changing until the repeats ran out."""
+    return replace(
+        decision,
+        verdict=Verdict.WITHHOLD,
+        reason=reason,
+        reader_reason=reason,
+        gate=Gate.BINDING,
+        trace=(*decision.trace[:-1], Gate.BINDING),
+        template_id=reason.short,
+        text=text_of(snapshot, locale, reason.short),
+        next=NEXT[reason],
+        action_tendency=ActionTendency.NONE,
+        stop=Stop(reason, gap="version"),
+        rule="",
+        receipts=(),
+        use_within_ms=0,
+        bases=(),
+        valid_until=None,
+        fault=fault_of(reason),
+    )

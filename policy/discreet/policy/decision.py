@@ -1,0 +1,86 @@
+"""What decide says: one result a segment, with all that the reply and the audit need."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from discreet.policy.facts import Micros, RecordFacts, Ref
+from discreet.policy.request import Segment
+from discreet.policy.words import ActionTendency, Freshness, Gate, Next, Reason, Verdict
+
+
+class EvidenceView(NamedTuple):
+    """What is known of the evidence behind one binding, unmasked."""
+
+    source_label: str
+    allowlisted: bool
+    trusted_hit: bool
+    freshness: Freshness
+    source_id: str
+
+
+MASKED = EvidenceView("", False, False, Freshness.UNKNOWN, "")
+
+
+class Changed(NamedTuple):
+    """A fact that changed since the binding was read: kind "policy", "grants" or "record"."""
+
+    kind: str
+    id: str
+    from_revision: int
+    to_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a gate stopped a segment. `detail` is in fixed words and names, never content."""
+
+    reason: Reason
+    verdict: Verdict = Verdict.WITHHOLD
+    ref: Ref | None = None
+    detail: str = ""
+    missing_fields: tuple[str, ...] = ()
+    gap: str = ""
+    rule: str = ""
+    custom_reason: str = ""
+    template_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentDecision:
+    """The decision on one segment. `reason` is the cause; `reader_reason` is what the reader is told (F11)."""
+
+    key: str
+    """The segment's id, or the ledger id that was asked about."""
+    segment: Segment | None
+    verdict: Verdict
+    reason: Reason
+    reader_reason: Reason
+    gate: Gate
+    trace: tuple[Gate, ...]
+    """Every gate evaluated, in order; all but the last passed, the last decided."""
+    template_id: str
+    text: str
+    next: Next
+    action_tendency: ActionTendency
+    evidence: tuple[EvidenceView, ...]
+    stop: Stop | None = None
+    rule: str = ""
+    custom_reason: str = ""
+    receipts: tuple[str, ...] = ()
+    use_within_ms: int = 0
+    bases: tuple[tuple[Ref, int], ...] = ()
+    """Every root with the revision it was judged at; empty unless ALLOW."""
+    valid_until: Micros | None = None
+    """The earliest end of what the ALLOW rests on; None: nothing ends by itself."""
+    changed: tuple[Changed, ...] = ()
+    fault: str = "none"
+    by_ledger_id: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """All decisions of one call, under one policy revision and one state of the index."""
+
+    results: tuple[SegmentDecision, ...]
+    records_read: tuple[tuple[Ref, RecordFacts | None], ...]
+    """Every record version that was judged, in order, with what was found: the audit names their revisions."""

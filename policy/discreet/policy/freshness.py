@@ -1,0 +1,43 @@
+"""How old a record is for the time that an assertion is about (A3), and until when it will be young enough."""
+
+from discreet.policy.facts import Micros, RecordFacts
+from discreet.policy.request import Claim
+from discreet.policy.snapshot import Source
+from discreet.policy.words import Freshness, RecordKind
+
+
+def judge(record: RecordFacts | None, source: Source | None, claim: Claim, now: Micros) -> Freshness:
+    """The freshness of a record for the claim's time.
+
+    An assertion about now: `as_of` is at most the source's maximum age before now. One about a period that is over: `as_of` is
+    at most that age before the period's end, and not after it, so an old record may speak of its own time and of no other.
+    `as_of` unstated or in the future, a source that declares none, and a claim about what has not begun: UNKNOWN. A document of
+    a source that does not age is always FRESH; a piece of evidence of one needs a stated `as_of` all the same.
+    """
+    if record is None:
+        return Freshness.MISSING
+    if source is None:
+        return Freshness.UNKNOWN
+    if source.max_age_us is None and record.kind is RecordKind.DOCUMENT:
+        return Freshness.FRESH
+    about = _about(claim, now)
+    if record.as_of is None or about is None or record.as_of > about:
+        return Freshness.UNKNOWN
+    if source.max_age_us is not None and about - record.as_of > source.max_age_us:
+        return Freshness.STALE
+    return Freshness.FRESH
+
+
+def _about(claim: Claim, now: Micros) -> Micros | None:
+    """The latest time that the claim speaks of, never later than now; None where all of it lies ahead."""
+    if claim.about is None:
+        return now
+    start, end = claim.about
+    return None if start > now else min(end, now)
+
+
+def fresh_until(record: RecordFacts, source: Source | None, claim: Claim) -> Micros | None:
+    """When a record that is fresh for an assertion about now stops being so; None: never by itself."""
+    if source is None or source.max_age_us is None or record.as_of is None or claim.about is not None:
+        return None
+    return Micros(record.as_of + source.max_age_us + 1)

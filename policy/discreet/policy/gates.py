@@ -1,0 +1,247 @@
+"""The gates, in code and beneath the policy: a policy can tighten what they let through and loosen nothing.
+
+Each gate takes a subject and gives the Stop that ends it, or None. Within a gate, roots are looked at in order and the first
+that fails decides. The order of the gates is fixed (B11, A4); PURGE follows from a due retention revoke and from nothing else.
+"""
+
+from collections.abc import Callable
+
+from discreet.policy import freshness, receipts
+from discreet.policy.decision import Stop
+from discreet.policy.facts import Micros
+from discreet.policy.request import Binding
+from discreet.policy.subject import Reader, Root, Subject
+from discreet.policy.token import BadToken, decode
+from discreet.policy.words import Freshness, Gate, Grounding, Moment, Origin, Reason, RecordKind, Verdict
+
+
+def policy_age(subject: Subject) -> Stop | None:
+    """POLICY_STALE where the policy's source has not been read for longer than the policy allows."""
+    limit = subject.call.snapshot.policy_max_age_us
+    if limit is not None and subject.call.policy_age_us > limit:
+        return Stop(Reason.POLICY_STALE, gap="service")
+    return None
+
+
+def availability(subject: Subject) -> Stop | None:
+    """Existence and scope of every root (tenant was part of the look-up); the reader is told NOT_AVAILABLE alone."""
+    if not subject.known_entry:
+        return Stop(Reason.DOCUMENT_UNKNOWN, gap="source")
+    if subject.mismatch:
+        reason = Reason.PRINCIPAL_MISMATCH if subject.mismatch == "principal" else Reason.SESSION_MISMATCH
+        return Stop(reason, gap="source")
+    causes = [(_scope_cause(subject.call.reader, root), root) for root in subject.roots]
+    for cause, root in causes:
+        if cause is not None:
+            return Stop(cause, ref=root.ref, gap="source")
+    return None
+
+
+def _scope_cause(reader: Reader, root: Root) -> Reason | None:
+    """Why the reader may not know of this root. An unknown record takes the same steps as a denied one."""
+    known = root.known
+    scopes = known.scopes if known is not None else ()
+    held = any(scope in reader.held for scope in scopes)
+    expired = any(scope in reader.expired for scope in scopes)
+    not_yet = any(scope in reader.not_yet for scope in scopes)
+    if known is None:
+        return Reason.DOCUMENT_UNKNOWN
+    if held:
+        return None
+    if expired:
+        return Reason.SCOPE_EXPIRED
+    return Reason.SCOPE_NOT_YET_VALID if not_yet else Reason.SCOPE_DENIED
+
+
+def purge_due(subject: Subject) -> Stop | None:
+    """PURGE where any root is under a retention revoke that is due: the one place that yields it."""
+    for root in subject.roots:
+        revoke = root.record.revoked if root.record is not None else None
+        if revoke is not None and subject.call.now >= revoke.purge_not_before:
+            return Stop(Reason.RETENTION_REVOKED, Verdict.PURGE, root.ref)
+    return None
+
+
+def retention(subject: Subject) -> Stop | None:
+    """PURGE where a revoke is due, WITHHOLD where it is not due yet."""
+    due = purge_due(subject)
+    if due is not None:
+        return due
+    for root in subject.roots:
+        if root.record is not None and root.record.revoked is not None:
+            return Stop(Reason.RETENTION_REVOKED, ref=root.ref, detail="purge not due yet")
+    return None
+
+
+def suspension(subject: Subject) -> Stop | None:
+    """SUSPENDED where an operator suspended any root."""
+    for root in subject.roots:
+        if root.record is not None and root.record.suspended:
+            return Stop(Reason.SUSPENDED, ref=root.ref)
+    return None
+
+
+def source(subject: Subject) -> Stop | None:
+    """NO_BINDING for a knowledge segment that names nothing; UNTRUSTED_SOURCE where a root is no trusted hit."""
+    if subject.segment.grounding is not Grounding.UNBOUND and not subject.direct:
+        return Stop(Reason.NO_BINDING, gap="source")
+    for root in subject.roots:
+        claimed = root.binding.claimed_label if root.binding is not None else ""
+        known = root.known
+        if not trusted_hit(root):
+            return Stop(Reason.UNTRUSTED_SOURCE, ref=root.ref, gap="source")
+        if claimed and (known is None or claimed != known.source_label):
+            return Stop(Reason.UNTRUSTED_SOURCE, ref=root.ref, detail="claimed label differs", gap="source")
+    return None
+
+
+def allowlisted(root: Root) -> bool:
+    """True where the record was registered by a collector that SourceList maps to its label; derived, never supplied."""
+    known = root.known
+    return known is not None and root.source is not None and known.collector in root.source.collectors
+
+
+def trusted_hit(root: Root) -> bool:
+    """True exactly where the label is non-empty, the record allowlisted, and the label listed in the revision in force (A1)."""
+    known = root.known
+    return (
+        known is not None
+        and bool(known.source_label)
+        and allowlisted(root)
+        and root.source is not None
+        and root.source.listed
+    )
+
+
+def binding(subject: Subject) -> Stop | None:
+    """Version, digest, reachability, assessment, and what the policy demands of a binding at PUBLISH: each its own reason."""
+    for root in subject.roots:
+        reason, detail = _record_cause(root, subject.call.now)
+        if reason is None and root.binding is not None and subject.call.request.moment is Moment.PUBLISH:
+            reason = _demand_cause(subject, root.binding)
+        if reason is not None:
+            return Stop(reason, ref=root.ref, detail=detail, gap="version")
+    return None
+
+
+def _record_cause(root: Root, now: Micros) -> tuple[Reason | None, str]:
+    record = root.record
+    if record is None:
+        return Reason.VERSION_MISMATCH, "no such version"
+    if record.superseded_by is not None:
+        return Reason.SUPERSEDED, ""
+    if not record.current:
+        return Reason.VERSION_MISMATCH, "not the current version"
+    if root.binding is not None and root.binding.digest != record.digest:
+        return Reason.CONTENT_MISMATCH, ""
+    if record.unreachable:
+        return Reason.DOCUMENT_UNREACHABLE, ""
+    if record.assessment_expires_at is None:
+        return Reason.ELIGIBILITY_UNKNOWN, "not assessed"
+    if record.assessment_expires_at <= now:
+        return Reason.ASSESSMENT_EXPIRED, ""
+    return None, ""
+
+
+def _demand_cause(subject: Subject, bound: Binding) -> Reason | None:
+    call = subject.call
+    demands = call.snapshot.requires
+    granted = granted_under(bound, call.facts.epoch)
+    if demands.same_policy_revision and (granted is None or granted[1] != call.snapshot.number):
+        return Reason.POLICY_REVISION_CHANGED
+    if demands.same_grant_revision and (granted is None or granted[0] < call.facts.grants.revision):
+        return Reason.AUTH_REVISION_CHANGED
+    if demands.retrieved_in_session and not receipts.holds(call.facts.receipt_keys, call.request, bound):
+        return Reason.NOT_RETRIEVED
+    return None
+
+
+def granted_under(bound: Binding, epoch: str) -> tuple[int, int] | None:
+    """(seq, policy revision) of the state that the binding was read under; None where it names none of this database."""
+    try:
+        token = decode(bound.granted_under)
+    except BadToken:
+        return None
+    return (token.seq, token.policy_revision) if token.epoch == epoch else None
+
+
+def freshness_gate(subject: Subject) -> Stop | None:
+    """Only FRESH passes: every document of a source that ages, and every carrier of what is asserted."""
+    carriers = subject.carriers
+    if subject.segment.claim is not None and not any(_states_time(root) for root in carriers):
+        return Stop(Reason.EVIDENCE_MISSING, gap="time")
+    for root in subject.direct:
+        claimed = root.binding.claimed_as_of if root.binding is not None else None
+        if claimed is not None and (root.record is None or root.record.as_of != claimed):
+            return Stop(Reason.FRESHNESS_UNKNOWN, ref=root.ref, detail="claimed time differs", gap="time")
+        found = judge(subject, root)
+        if found is Freshness.STALE:
+            return Stop(Reason.STALE, ref=root.ref, gap="time")
+        if found is not Freshness.FRESH:
+            return Stop(Reason.FRESHNESS_UNKNOWN, ref=root.ref, gap="time")
+    return None
+
+
+def judge(subject: Subject, root: Root) -> Freshness:
+    """The freshness of one root for what the segment asserts."""
+    return freshness.judge(root.record, root.source, subject.claim, subject.call.now)
+
+
+def _states_time(root: Root) -> bool:
+    return root.record is not None and (root.record.kind is RecordKind.EVIDENCE or root.record.as_of is not None)
+
+
+def basis(subject: Subject) -> Stop | None:
+    """Every carrier states its basis, and it is the one asked for; an unstated one is unusable from any source."""
+    asked = subject.claim.basis
+    for root in subject.carriers:
+        stated = root.record.basis if root.record is not None else ""
+        claimed = root.binding.claimed_basis if root.binding is not None else ""
+        if not stated:
+            return Stop(Reason.BASIS_MISMATCH, ref=root.ref, detail="basis not stated", gap="basis")
+        if (asked and asked != stated) or (claimed and claimed != stated):
+            return Stop(Reason.BASIS_MISMATCH, ref=root.ref, detail="basis differs", gap="basis")
+    return None
+
+
+def completeness(subject: Subject) -> Stop | None:
+    """Every carrier holds every required field; one missing makes the whole unavailable, and none is spliced from another."""
+    required = subject.claim.required_fields
+    for root in subject.carriers if required else ():
+        present = root.record.fields if root.record is not None else {}
+        missing = tuple(name for name in required if present.get(name) is None)
+        if missing:
+            return Stop(Reason.INCOMPLETE, ref=root.ref, missing_fields=missing, gap="field")
+    return None
+
+
+def numbers(subject: Subject) -> Stop | None:
+    """Where numbers are needed: at least one piece of evidence that is not inference, with a value in it."""
+    if not subject.need_numbers:
+        return None
+    for root in subject.direct:
+        record = root.record
+        if record is not None and record.kind is RecordKind.EVIDENCE and record.origin is not Origin.INFERRED:
+            if any(value is not None for value in record.fields.values()):
+                return None
+    return Stop(Reason.NO_TRUSTED_FACT, gap="source")
+
+
+GateCheck = Callable[[Subject], Stop | None]
+
+ORDER: tuple[tuple[Gate, GateCheck], ...] = (
+    (Gate.POLICY_AGE, policy_age),
+    (Gate.AVAILABILITY, availability),
+    (Gate.RETENTION, retention),
+    (Gate.SUSPENSION, suspension),
+    (Gate.SOURCE, source),
+    (Gate.BINDING, binding),
+    (Gate.FRESHNESS, freshness_gate),
+    (Gate.BASIS, basis),
+    (Gate.COMPLETENESS, completeness),
+    (Gate.NUMBERS, numbers),
+)
+"""RETRIEVE and PUBLISH; the policy's rules come after the last."""
+
+REPLAY_ORDER: tuple[tuple[Gate, GateCheck], ...] = ((Gate.RETENTION, purge_due), *ORDER)
+"""By ledger id the due revoke comes first of all: the caller holds the copy and must purge it, whoever reads."""

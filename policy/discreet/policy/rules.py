@@ -1,0 +1,149 @@
+"""The policy's rules, the last gate: default withhold, any withholding rule wins, an error never opens a door.
+
+A bound segment is allowed where every binding is allowed by a rule and no rule withholds anything that it rests on: withholding
+rules look at all roots, allowing ones at the bindings. An unbound one is judged once, by the rules for its kind.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from discreet.policy import schema
+from discreet.policy.cel import Budget, ConditionFailure, CostExceeded, EvaluationError
+from discreet.policy.decision import Stop
+from discreet.policy.facts import Ref
+from discreet.policy.snapshot import Rule
+from discreet.policy.subject import Root, Subject
+from discreet.policy.words import Effect, Grounding, Reason
+
+STEPS_PER_SEGMENT = 100_000
+"""Evaluation steps that all rules of one segment share; what they cannot finish in is withheld (COST_EXCEEDED)."""
+
+
+class Allowed(NamedTuple):
+    """What allowed a segment: the first binding's allowing rule by id, and whether it lets the answer advise."""
+
+    rule: str
+    advice: bool
+
+
+class Finding(NamedTuple):
+    """A rule that fits, for one root: true, or the failure that it has instead of a value."""
+
+    rule: Rule
+    failure: ConditionFailure | None
+
+
+def judge(subject: Subject) -> Stop | Allowed:
+    """What allows the segment; or POLICY_RULE where a rule withholds or none allows, POLICY_ERROR where all hangs on an error."""
+    budget = Budget(STEPS_PER_SEGMENT)
+    units = tuple(_units(subject))
+    return _withheld(units, budget) or _allowed(units, budget)
+
+
+class Unit(NamedTuple):
+    """What rules are evaluated on once: a root, or an unbound segment."""
+
+    root: Root | None
+    rules: tuple[Rule, ...]
+    activation: dict[str, object]
+
+    @property
+    def ref(self) -> Ref | None:
+        """The record version, where there is one."""
+        return self.root.ref if self.root is not None else None
+
+    @property
+    def needs_allowing(self) -> bool:
+        """False for what stands behind a binding: rules can withhold it, and need not allow it."""
+        return self.root is None or self.root.binding is not None
+
+
+def _units(subject: Subject) -> Iterator[Unit]:
+    index, moment = subject.call.snapshot.rules, subject.call.request.moment
+    if subject.segment.grounding is Grounding.UNBOUND:
+        fitting = (*index.by_kind.get((moment, subject.segment.kind), ()), *index.any_kind.get(moment, ()))
+        yield Unit(None, fitting, schema.unbound_activation(subject) if fitting else {})
+        return
+    for root in subject.roots:
+        known = root.known
+        label = known.source_label if known is not None else ""
+        fitting = tuple(
+            rule
+            for rule in (*index.by_source.get((moment, label), ()), *index.any_source.get(moment, ()))
+            if rule.kinds is None or subject.segment.kind in rule.kinds
+        )
+        yield Unit(
+            root, fitting, schema.bound_activation(subject, root) if any(r.when is not None for r in fitting) else {}
+        )
+
+
+def _withheld(units: Sequence[Unit], budget: Budget) -> Stop | None:
+    """The withholding rule with the smallest id that is true for any unit; else the first that errs; else None."""
+    true: list[tuple[str, Unit, Rule]] = []
+    failed: list[tuple[str, Unit, Finding]] = []
+    for unit in units:
+        for finding in _findings(unit, Effect.WITHHOLD, budget):
+            if finding.failure is None:
+                true.append((finding.rule.id, unit, finding.rule))
+            else:
+                failed.append((finding.rule.id, unit, finding))
+    if true:
+        _, unit, rule = min(true, key=lambda found: found[0])
+        return _stop(Reason.POLICY_RULE, unit.ref, rule, "withheld by rule")
+    if failed:
+        _, unit, finding = min(failed, key=lambda found: found[0])
+        return _failed(unit.ref, finding)
+    return None
+
+
+def _allowed(units: Sequence[Unit], budget: Budget) -> Stop | Allowed:
+    """Every unit that needs allowing has an allowing rule; advice only where each has one that gives it."""
+    names: list[str] = []
+    advice = True
+    for unit in units:
+        if not unit.needs_allowing:
+            continue
+        findings = list(_findings(unit, Effect.ALLOW, budget))
+        rules = [finding.rule for finding in findings if finding.failure is None]
+        if not rules and findings:
+            return _failed(unit.ref, min(findings, key=lambda finding: finding.rule.id))
+        if not rules:
+            return Stop(Reason.POLICY_RULE, ref=unit.ref, detail="no rule allows", gap="rule")
+        names.append(min(rule.id for rule in rules))
+        advice = advice and any(rule.advice for rule in rules)
+    if not names:
+        return Stop(Reason.NO_BINDING, gap="source")
+    return Allowed(names[0], advice)
+
+
+def _findings(unit: Unit, effect: Effect, budget: Budget) -> Iterator[Finding]:
+    """The rules of an effect that are true for the unit or that err on it."""
+    for rule in unit.rules:
+        if rule.effect is not effect:
+            continue
+        if rule.when is None:
+            yield Finding(rule, None)
+            continue
+        try:
+            if rule.when.evaluate(unit.activation, budget):
+                yield Finding(rule, None)
+        except ConditionFailure as failure:
+            yield Finding(rule, failure)
+
+
+def _stop(reason: Reason, ref: Ref | None, rule: Rule, detail: str) -> Stop:
+    template = rule.text if reason is Reason.POLICY_RULE else ""
+    return Stop(
+        reason, ref=ref, detail=detail, gap="rule", rule=rule.id, custom_reason=rule.custom_reason, template_id=template
+    )
+
+
+def _failed(ref: Ref | None, finding: Finding) -> Stop:
+    """COST_EXCEEDED or POLICY_ERROR, naming the attribute that was missing."""
+    failure = finding.failure
+    if isinstance(failure, CostExceeded):
+        return _stop(Reason.COST_EXCEEDED, ref, finding.rule, "step budget spent")
+    detail = "condition failed"
+    if isinstance(failure, EvaluationError):
+        detail = f"{failure.code.value}: {failure.attribute}" if failure.attribute else failure.code.value
+    return _stop(Reason.POLICY_ERROR, ref, finding.rule, detail)

@@ -1,0 +1,132 @@
+"""One segment laid out for the gates: what it rests on, as the index holds it, and who wants to read it, when.
+
+Building it touches every binding in the same way, whether the record exists or not (F11). No gate logic here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from discreet.policy.facts import Caller, Facts, GrantFacts, Micros, RecordFacts, Ref
+from discreet.policy.request import Binding, Claim, Request, Segment
+from discreet.policy.snapshot import Snapshot, Source
+from discreet.policy.words import PUBLIC_SCOPE, RecordKind
+
+NOT_BEFORE_LEEWAY_US = 5_000_000
+"""How much a clock may lag for a brand-new grant; expiry and revocation have none (TIM-03)."""
+
+NO_CLAIM = Claim()
+
+
+class Root(NamedTuple):
+    """Something that a segment rests on. `binding` None: it stands behind a bound record (`of`, `inputs`)."""
+
+    ref: Ref
+    binding: Binding | None
+    record: RecordFacts | None
+    current: RecordFacts | None
+    source: Source | None
+
+    @property
+    def known(self) -> RecordFacts | None:
+        """The version itself, or else the record's current version: what existence and scope are judged on."""
+        return self.record if self.record is not None else self.current
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who wants to read, and which scopes they hold at `now`: scope to the end of the longest valid grant (None: no end)."""
+
+    held: Mapping[str, Micros | None]
+    expired: frozenset[str]
+    not_yet: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What all segments of one call share."""
+
+    snapshot: Snapshot
+    facts: Facts
+    caller: Caller
+    request: Request
+    now: Micros
+    policy_age_us: int
+    reader: Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One segment with its roots, direct ones first and in the order of their bindings."""
+
+    call: Call
+    segment: Segment
+    roots: tuple[Root, ...]
+    need_numbers: bool
+    need_advice: bool
+    mismatch: str = ""
+    """REPLAY: "principal" or "session" where the ledger entry is another's; else empty."""
+    known_entry: bool = True
+    """REPLAY: False where there is no such ledger entry in this tenant."""
+
+    @property
+    def direct(self) -> tuple[Root, ...]:
+        """The roots that are bindings of the segment."""
+        return tuple(root for root in self.roots if root.binding is not None)
+
+    @property
+    def carriers(self) -> tuple[Root, ...]:
+        """The direct roots that carry what is asserted: evidence, or, where none is bound, a claim's documents."""
+        evidence = tuple(r for r in self.direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
+        if evidence or self.segment.claim is None:
+            return evidence
+        return self.direct
+
+    @property
+    def claim(self) -> Claim:
+        """What the segment asserts; the empty claim where the request made none."""
+        return self.segment.claim or NO_CLAIM
+
+
+def reader_of(snapshot: Snapshot, facts: Facts, caller: Caller, request: Request, now: Micros) -> Reader:
+    """The scopes that the principal holds now, by grants and, where policy trusts this caller for it, by claim."""
+    held: dict[str, Micros | None] = {PUBLIC_SCOPE: None}
+    expired, not_yet = set(), set()
+    for grant in facts.grants.grants:
+        if grant.expires_at is not None and grant.expires_at <= now:
+            expired.add(grant.scope)
+        elif grant.not_before - NOT_BEFORE_LEEWAY_US > now:
+            not_yet.add(grant.scope)
+        else:
+            held[grant.scope] = _longest(held, grant)
+    if caller.name in snapshot.claimed_scopes_from:
+        held.update((scope, None) for scope in request.principal.claimed_scopes)
+    return Reader(held, frozenset(expired), frozenset(not_yet))
+
+
+def _longest(held: Mapping[str, Micros | None], grant: GrantFacts) -> Micros | None:
+    if grant.scope not in held:
+        return grant.expires_at
+    known = held[grant.scope]
+    return None if known is None or grant.expires_at is None else max(known, grant.expires_at)
+
+
+def roots_of(
+    snapshot: Snapshot, facts: Facts, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = ()
+) -> tuple[Root, ...]:
+    """Everything that the bindings rest on: themselves, the records behind them, and what a ledger entry stored besides."""
+    roots = [_root(snapshot, facts, Ref(b.record_id, b.version), b) for b in bindings]
+    seen = {root.ref for root in roots}
+    behind = [ref for root in roots if root.record is not None for ref in root.record.roots]
+    for ref in (*behind, *stored):
+        if ref not in seen:
+            seen.add(ref)
+            roots.append(_root(snapshot, facts, ref, None))
+    return tuple(roots)
+
+
+def _root(snapshot: Snapshot, facts: Facts, ref: Ref, binding: Binding | None) -> Root:
+    record, current = facts.records.get(ref), facts.current.get(ref.record_id)
+    known = record if record is not None else current
+    source = snapshot.sources.get(known.source_label if known is not None else "")
+    return Root(ref, binding, record, current, source)
