@@ -1,6 +1,7 @@
 """The decision: a pure function of a policy revision, facts, caller, time and question.
 
-It calls no store, no clock and no model. The same inputs give the same results, so that a recorded decision can be replayed.
+It calls no store, no clock and no model. The same inputs give the same results, so that a recorded decision can be
+replayed.
 """
 
 from dataclasses import replace
@@ -38,7 +39,8 @@ def decide(
 ) -> Decided:
     """One result for every segment, or at REPLAY for every ledger id, in the order of the request.
 
-    `now` is the database's clock as read with the facts; `policy_age_us` how long ago the policy's source was last read;
+    `now` is the database's clock as read with the facts; `policy_age_us` how long ago the policy's source was last
+    read;
     `stored` holds the segments of the ledger entries in `facts.ledger`, decoded, by ledger id.
     """
     call = Call(snapshot, facts, caller, request, now, policy_age_us, reader_of(snapshot, facts, caller, request, now))
@@ -140,7 +142,7 @@ def _allowed(key: str, subject: Subject, trace: tuple[Gate, ...], allowed: Allow
         if signed
         else (),
         use_within_ms=_use_within(call, until),
-        bases=tuple((root.ref, root.record.revision) for root in subject.roots if root.record is not None),
+        bases=tuple({root.ref: root.record.revision for root in subject.roots if root.record is not None}.items()),
         valid_until=until,
         by_ledger_id=call.request.moment is Moment.REPLAY,
     )
@@ -170,7 +172,10 @@ def _valid_until(subject: Subject) -> Micros | None:
 
 
 def _evidence(subject: Subject, reached: bool) -> tuple[EvidenceView, ...]:
-    """One view a binding, unmasked; freshness is UNKNOWN where its gate was not reached, MISSING where there is no record."""
+    """One view a binding, unmasked.
+
+    Freshness is UNKNOWN where its gate was not reached, MISSING where there is no record.
+    """
     views = []
     for root in subject.direct:
         known = root.known
@@ -192,7 +197,10 @@ def masked(decision: SegmentDecision) -> tuple[EvidenceView, ...]:
 
 
 def _changed(subject: Subject) -> tuple[Changed, ...]:
-    """Which facts differ from those that the bindings were read under, as far as their tokens name this database (B3)."""
+    """Which facts differ from those that the bindings were read under.
+
+    As far as their tokens name this database (B3).
+    """
     found: dict[tuple[str, str], Changed] = {}
     call = subject.call
     for root in subject.direct:
@@ -251,7 +259,10 @@ def withhold_all(request: Request, snapshot: Snapshot | None, reason: Reason) ->
 
 
 def withhold_one(decision: SegmentDecision, snapshot: Snapshot, locale: str, reason: Reason) -> SegmentDecision:
-    """The decision turned into WITHHOLD for a reason that arose after it: facts kept changing until the repeats ran out."""
+    """The decision turned into WITHHOLD for a reason that arose after it.
+
+    Facts kept changing until the repeats ran out.
+    """
     return replace(
         decision,
         verdict=Verdict.WITHHOLD,

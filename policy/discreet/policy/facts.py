@@ -84,7 +84,10 @@ class GrantFacts:
 
 @dataclass(frozen=True, slots=True)
 class PrincipalGrants:
-    """All grants of one principal; `revision` is the last sequence number that changed them (0: never), withdrawals included."""
+    """All grants of one principal.
+
+    `revision` is the last sequence number that changed them (0: never), withdrawals included.
+    """
 
     grants: tuple[GrantFacts, ...] = ()
     revision: int = 0
@@ -120,7 +123,10 @@ class ReceiptKey:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that one call's decision may read, as of `seq` of `epoch`. What is absent from a map does not exist."""
+    """Everything that one call's decision may read, as of `seq` of `epoch`.
+
+    What is absent from a map does not exist.
+    """
 
     epoch: str
     seq: int

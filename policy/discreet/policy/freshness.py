@@ -9,9 +9,12 @@ from discreet.policy.words import Freshness, RecordKind
 def judge(record: RecordFacts | None, source: Source | None, claim: Claim, now: Micros) -> Freshness:
     """The freshness of a record for the claim's time.
 
-    An assertion about now: `as_of` is at most the source's maximum age before now. One about a period that is over: `as_of` is
-    at most that age before the period's end, and not after it, so an old record may speak of its own time and of no other.
-    `as_of` unstated or in the future, a source that declares none, and a claim about what has not begun: UNKNOWN. A document of
+    An assertion about now: `as_of` is at most the source's maximum age before now. One about a period that is over:
+    `as_of` is
+    at most that age before the period's end, and not after it, so an old record may speak of its own time and of no
+    other.
+    `as_of` unstated or in the future, a source that declares none, and a claim about what has not begun: UNKNOWN. A
+    document of
     a source that does not age is always FRESH; a piece of evidence of one needs a stated `as_of` all the same.
     """
     if record is None:

@@ -1,7 +1,9 @@
 """The gates, in code and beneath the policy: a policy can tighten what they let through and loosen nothing.
 
-Each gate takes a subject and gives the Stop that ends it, or None. Within a gate, roots are looked at in order and the first
-that fails decides. The order of the gates is fixed (B11, A4); PURGE follows from a due retention revoke and from nothing else.
+Each gate takes a subject and gives the Stop that ends it, or None. Within a gate, roots are looked at in order and
+the first
+that fails decides. The order of the gates is fixed (B11, A4); PURGE follows from a due retention revoke and from
+nothing else.
 """
 
 from collections.abc import Callable
@@ -96,13 +98,19 @@ def source(subject: Subject) -> Stop | None:
 
 
 def allowlisted(root: Root) -> bool:
-    """True where the record was registered by a collector that SourceList maps to its label; derived, never supplied."""
+    """True where the record was registered by a collector that SourceList maps to its label.
+
+    Derived, never supplied.
+    """
     known = root.known
     return known is not None and root.source is not None and known.collector in root.source.collectors
 
 
 def trusted_hit(root: Root) -> bool:
-    """True exactly where the label is non-empty, the record allowlisted, and the label listed in the revision in force (A1)."""
+    """True exactly where the label is non-empty, the record allowlisted.
+
+    And the label listed in the revision in force (A1).
+    """
     known = root.known
     return (
         known is not None
@@ -114,7 +122,10 @@ def trusted_hit(root: Root) -> bool:
 
 
 def binding(subject: Subject) -> Stop | None:
-    """Version, digest, reachability, assessment, and what the policy demands of a binding at PUBLISH: each its own reason."""
+    """Version, digest, reachability, assessment, and what the policy demands of a binding at PUBLISH.
+
+    Each its own reason.
+    """
     for root in subject.roots:
         reason, detail = _record_cause(root, subject.call.now)
         if reason is None and root.binding is not None and subject.call.request.moment is Moment.PUBLISH:
@@ -157,7 +168,10 @@ def _demand_cause(subject: Subject, bound: Binding) -> Reason | None:
 
 
 def granted_under(bound: Binding, epoch: str) -> tuple[int, int] | None:
-    """(seq, policy revision) of the state that the binding was read under; None where it names none of this database."""
+    """(seq, policy revision) of the state that the binding was read under.
+
+    None where it names none of this database.
+    """
     try:
         token = decode(bound.granted_under)
     except BadToken:
@@ -205,7 +219,10 @@ def basis(subject: Subject) -> Stop | None:
 
 
 def completeness(subject: Subject) -> Stop | None:
-    """Every carrier holds every required field; one missing makes the whole unavailable, and none is spliced from another."""
+    """Every carrier holds every required field.
+
+    One missing makes the whole unavailable, and none is spliced from another.
+    """
     required = subject.claim.required_fields
     for root in subject.carriers if required else ():
         present = root.record.fields if root.record is not None else {}
@@ -219,12 +236,16 @@ def numbers(subject: Subject) -> Stop | None:
     """Where numbers are needed: at least one piece of evidence that is not inference, with a value in it."""
     if not subject.need_numbers:
         return None
-    for root in subject.direct:
-        record = root.record
-        if record is not None and record.kind is RecordKind.EVIDENCE and record.origin is not Origin.INFERRED:
-            if any(value is not None for value in record.fields.values()):
-                return None
+    if any(_gives_figures(root) for root in subject.direct):
+        return None
     return Stop(Reason.NO_TRUSTED_FACT, gap="source")
+
+
+def _gives_figures(root: Root) -> bool:
+    record = root.record
+    if record is None or record.kind is not RecordKind.EVIDENCE or record.origin is Origin.INFERRED:
+        return False
+    return any(value is not None for value in record.fields.values())
 
 
 GateCheck = Callable[[Subject], Stop | None]

@@ -1,8 +1,9 @@
-"""Which texts may name things: labels, tenants, kinds, record ids, scopes, principals, digests. Every check says what is wrong.
+"""Which texts may name things: labels, tenants, kinds, record ids, scopes, principals, digests.
 
-Labels and tenants are ours: plain ASCII, compared by code points. Record ids, scopes and principal ids come from other people's
-systems: exact text, never folded, refused where it could be mistaken for another. Functions return a problem in words, or None;
-they never repeat the text itself, except its code points where a look-alike is the problem. No I/O, no clock.
+Every check says what is wrong. Labels and tenants are ours: plain ASCII, compared by code points. Record ids, scopes and
+principal ids come from other people's systems: exact text, never folded, refused where it could be mistaken for another.
+Functions return a problem in words, or None; they never repeat the text itself, except its code points where a look-alike is
+the problem. No I/O, no clock.
 """
 
 import re
@@ -36,7 +37,10 @@ def label_problem(text: str) -> str | None:
 
 
 def odd_characters(text: str) -> str:
-    """The code points of up to three characters that a label may not hold, for look-alikes that print like the right ones."""
+    """The code points of up to three characters that a label may not hold.
+
+    For look-alikes that print like the right ones.
+    """
     odd = [c for c in text if not ("a" <= c <= "z" or "0" <= c <= "9" or c in "._:-")] or [text[0]]
     return ", ".join(f"U+{ord(c):04X} ({unicodedata.name(c, 'no name')})" for c in odd[:3])
 
@@ -85,7 +89,10 @@ def exact_problem(text: str, bytes_max: int = EXACT_BYTES_MAX) -> str | None:
 
 @lru_cache(maxsize=262_144)
 def text_problem(text: str, bytes_max: int) -> str | None:
-    """What keeps a text from being one that is recorded and compared, whatever it says: empty, too long, hidden characters."""
+    """What keeps a text from being one that is recorded and compared, whatever it says.
+
+    Empty, too long, hidden characters.
+    """
     if not text:
         return "is empty"
     if len(text) > bytes_max or len(text.encode("utf-8", "surrogatepass")) > bytes_max:
@@ -113,7 +120,8 @@ _LOOKALIKES = str.maketrans(
 def skeleton(text: str) -> str:
     """The text with case and look-alike letters folded away: two ids of one source with equal skeletons cannot coexist.
 
-    Covers the Cyrillic, Greek, Armenian and special Latin letters that print like Latin ones, and accents' compositions by NFKC.
+    Covers the Cyrillic, Greek, Armenian and special Latin letters that print like Latin ones, and accents'
+    compositions by NFKC.
     It is used to refuse at registration, never to match.
 
     >>> skeleton("kb/Сleared") == skeleton("kb/cleared")

@@ -1,4 +1,7 @@
-"""What follows from a reason: the next step, who is at fault, the fixed text. Closed tables; a test holds them complete."""
+"""What follows from a reason: the next step, who is at fault, the fixed text.
+
+Closed tables; a test holds them complete.
+"""
 
 from typing import Final
 
@@ -62,7 +65,7 @@ _GENERATION = frozenset(
 
 
 def fault_of(reason: Reason) -> str:
-    """What is at fault for an unavailable answer: "evidence", "generation", "policy", "authority", "service" or "none"."""
+    """What is at fault: "evidence", "generation", "policy", "authority" or "service"; "none" where nothing is."""
     if reason is Reason.NONE:
         return "none"
     if reason in _GENERATION:

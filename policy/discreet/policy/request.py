@@ -54,7 +54,10 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of Check or Commit. A commit has an `answer_id` and decides at PUBLISH; REPLAY has `ledger_ids` alone."""
+    """One call of Check or Commit.
+
+    A commit has an `answer_id` and decides at PUBLISH; REPLAY has `ledger_ids` alone.
+    """
 
     tenant: str
     moment: Moment

@@ -9,7 +9,10 @@ from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A declared source. `listed` False: declared, but not on the allowlist. `max_age_us` None: its content does not age."""
+    """A declared source. `listed` False: declared, but not on the allowlist.
+
+    `max_age_us` None: its content does not age.
+    """
 
     label: str
     title: str
@@ -22,7 +25,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. None for sources or kinds: any. It applies where moment, source, kind and grounding fit and `when` is true."""
+    """One rule. None for sources or kinds: any.
+
+    It applies where moment, source, kind and grounding fit and `when` is true.
+    """
 
     id: str
     effect: Effect
@@ -53,7 +59,8 @@ class Requires:
 class RuleIndex:
     """Rules by what can be looked up: bound rules by (moment, label), unbound ones by (moment, kind).
 
-    `any_source` and `any_kind` hold the rules that name none; the order of rules has no meaning. Withholding rules stand
+    `any_source` and `any_kind` hold the rules that name none; the order of rules has no meaning. Withholding rules
+    stand
     first in each tuple only so that the decider can stop early; ties are broken by rule id, so explanations are stable.
     """
 

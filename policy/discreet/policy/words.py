@@ -1,6 +1,7 @@
 """The closed sets of words that policies, decisions, audit and CLI share; numbers are those of the proto enums.
 
-Short names are the proto names without their prefix; a test keeps both sides equal. This module knows no message and no store.
+Short names are the proto names without their prefix; a test keeps both sides equal. This module knows no message
+and no store.
 """
 
 from enum import IntEnum
@@ -12,19 +13,16 @@ class Word(IntEnum):
     @property
     def short(self) -> str:
         """The word as YAML, JSON, audit and CLI write it."""
-        return self.name.lower() if type(self)._lower() else self.name
-
-    @classmethod
-    def _lower(cls) -> bool:
-        return False
+        return self.name
 
 
 class LowerWord(Word):
     """A word whose short form is lower-case: names kept from the source of the requirement."""
 
-    @classmethod
-    def _lower(cls) -> bool:
-        return True
+    @property
+    def short(self) -> str:
+        """The word in lower case."""
+        return self.name.lower()
 
 
 class Moment(Word):

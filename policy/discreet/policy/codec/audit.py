@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from discreet.policy.codec.encode import CommitOutcome, evidence_message, order_message, policy_message
 from discreet.policy.codec.stored import binding_message, claim_message
-from discreet.policy.codec.values import stamp_of
+from discreet.policy.codec.values import number, stamp_of
 from discreet.policy.decision import Decided, SegmentDecision
 from discreet.policy.facts import Caller, Facts, Micros, RecordFacts, Ref
 from discreet.policy.request import Request
@@ -41,13 +41,13 @@ def audit_row(decided: Decided, call: CallRecord) -> bytes:
     claims_count = call.snapshot is not None and call.caller.name in call.snapshot.claimed_scopes_from
     row = pb.AuditRow(
         version=VERSION,
-        act=call.act.value,  # type: ignore[arg-type] # an enum's number, here and below
+        act=number(call.act),
         request_id=call.request_id,
         at=stamp_of(call.at),
         tenant=request.tenant,
         instance=call.instance,
         caller=pb.AuditCaller(name=call.caller.name, role=call.caller.role.short),
-        moment=request.moment.value,  # type: ignore[arg-type]
+        moment=number(request.moment),
         principal_id=request.principal.id,
         claimed_scopes=request.principal.claimed_scopes if claims_count else (),
         principal_attributes=_attributes(request),
@@ -117,19 +117,19 @@ def _decision(decision: SegmentDecision, call: CallRecord, index: int) -> pb.Aud
         segment_id=segment.id if segment is not None else decision.key,
         segment_kind=segment.kind if segment is not None else "",
         segment_digest=segment.digest if segment is not None else "",
-        grounding=segment.grounding.value if segment is not None else 0,  # type: ignore[arg-type] # an enum's number, here and below
+        grounding=number(segment.grounding) if segment is not None else number(0),
         claim=claim_message(segment.claim) if segment is not None and segment.claim is not None else None,
-        verdict=decision.verdict.value,  # type: ignore[arg-type]
-        reason=decision.reason.value,  # type: ignore[arg-type]
-        reader_reason=decision.reader_reason.value,  # type: ignore[arg-type]
+        verdict=number(decision.verdict),
+        reason=number(decision.reason),
+        reader_reason=number(decision.reader_reason),
         custom_reason=decision.custom_reason,
-        gate=decision.gate.value,  # type: ignore[arg-type]
+        gate=number(decision.gate),
         rule=decision.rule,
         evidence=[evidence_message(view) for view in decision.evidence],
         bindings=[binding_message(b) for b in segment.bindings] if segment is not None else (),
         template_id=decision.template_id,
-        next=decision.next.value,  # type: ignore[arg-type]
-        action_tendency=decision.action_tendency.value,  # type: ignore[arg-type]
+        next=number(decision.next),
+        action_tendency=number(decision.action_tendency),
         fault=decision.fault,
         deciding_record=common_pb2.RecordRef(record_id=ref.record_id, version=ref.version) if ref is not None else None,
         detail=_detail(decision),
@@ -146,7 +146,7 @@ def _decision(decision: SegmentDecision, call: CallRecord, index: int) -> pb.Aud
 def _trace(decision: SegmentDecision) -> list[pb.GateStep]:
     last = len(decision.trace) - 1
     return [
-        pb.GateStep(gate=gate.value, passed=i < last or decision.stop is None)  # type: ignore[arg-type] # an enum's number
+        pb.GateStep(gate=number(gate), passed=i < last or decision.stop is None)
         for i, gate in enumerate(decision.trace)
     ]
 

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.policy.codec.stored import claim_message
-from discreet.policy.codec.values import stamp_of
+from discreet.policy.codec.values import number, stamp_of
 from discreet.policy.decide import masked
 from discreet.policy.decision import Decided, EvidenceView, SegmentDecision
 from discreet.policy.facts import Micros, Ref
 from discreet.policy.request import Request
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.words import OrderKind, OutputStatus, Reason, Verdict
-from discreet.v1 import common_pb2, disclosure_pb2 as pb
+from discreet.v1 import common_pb2
+from discreet.v1 import disclosure_pb2 as pb
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def encode_commit(decided: Decided, reply: Reply, outcomes: Sequence[CommitOutco
 
 def order_message(outcome: CommitOutcome) -> pb.CommitOrder:
     """The outcome's place as a message."""
-    return pb.CommitOrder(kind=outcome.kind.value, token=outcome.token)  # type: ignore[arg-type] # an enum's number
+    return pb.CommitOrder(kind=number(outcome.kind), token=outcome.token)
 
 
 def policy_message(snapshot: Snapshot | None) -> common_pb2.PolicyRevision:
@@ -92,10 +93,10 @@ def _result(decision: SegmentDecision, decision_id: str, request: Request) -> pb
     return pb.SegmentResult(
         segment_id=decision.key,
         decision_id=decision_id,
-        verdict=decision.verdict.value,  # type: ignore[arg-type] # an enum's number, here and below
-        reason=decision.reader_reason.value,  # type: ignore[arg-type]
+        verdict=number(decision.verdict),
+        reason=number(decision.reader_reason),
         custom_reason=decision.custom_reason,
-        gate=decision.gate.value,  # type: ignore[arg-type]
+        gate=number(decision.gate),
         rule=decision.rule,
         output=_output(decision, request),
         evidence=[evidence_message(view) for view in masked(decision)],
@@ -110,7 +111,7 @@ def evidence_message(view: EvidenceView) -> pb.Evidence:
         source_label=view.source_label,
         allowlisted=view.allowlisted,
         trusted_hit=view.trusted_hit,
-        freshness=view.freshness.value,  # type: ignore[arg-type] # an enum's number
+        freshness=number(view.freshness),
         source_id=view.source_id,
     )
 
@@ -120,9 +121,9 @@ def _output(decision: SegmentDecision, request: Request) -> pb.Output:
     available = decision.verdict is Verdict.ALLOW
     status = OutputStatus.AVAILABLE if available else OutputStatus.UNAVAILABLE
     output = pb.Output(
-        status=status.value,  # type: ignore[arg-type] # an enum's number, here and below
-        next=decision.next.value,  # type: ignore[arg-type]
-        audit=pb.OutputAudit(action_tendency=decision.action_tendency.value, execution_allowed=False),  # type: ignore[arg-type]
+        status=number(status),
+        next=number(decision.next),
+        audit=pb.OutputAudit(action_tendency=number(decision.action_tendency), execution_allowed=False),
         template_id=decision.template_id,
     )
     if available:
@@ -153,7 +154,10 @@ def _gap(decision: SegmentDecision) -> pb.Gap:
 
 
 def _named_binding(decision: SegmentDecision, ref: Ref | None) -> Ref | None:
-    """Where the reader is told NOT_AVAILABLE: the request's first binding, whichever of its roots failed; nothing at REPLAY."""
+    """Where the reader is told NOT_AVAILABLE: the request's first binding, whichever of its roots failed.
+
+    Nothing at REPLAY.
+    """
     if decision.by_ledger_id or decision.segment is None or ref is None:
         return None
     first = decision.segment.bindings[0]

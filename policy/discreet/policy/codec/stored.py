@@ -3,10 +3,11 @@
 import hashlib
 
 from discreet.policy.codec.parse import stored_segment
-from discreet.policy.codec.values import stamp_of
+from discreet.policy.codec.values import number, stamp_of
 from discreet.policy.receipts import message as framed
 from discreet.policy.request import Binding, Claim, Segment
-from discreet.v1 import common_pb2, disclosure_pb2 as pb
+from discreet.v1 import common_pb2
+from discreet.v1 import disclosure_pb2 as pb
 
 
 def segment_bytes(segment: Segment) -> bytes:
@@ -27,7 +28,7 @@ def segment_message(segment: Segment) -> pb.Segment:
         id=segment.id,
         kind=segment.kind,
         digest=segment.digest,
-        grounding=segment.grounding.value,  # type: ignore[arg-type] # an enum's number
+        grounding=number(segment.grounding),
         bindings=[binding_message(binding) for binding in segment.bindings],
         claim=claim_message(segment.claim) if segment.claim is not None else None,
     )

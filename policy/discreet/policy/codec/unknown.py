@@ -1,9 +1,18 @@
 """Unknown fields: refused, so that a misspelt or smuggled fact is never silently ignored."""
 
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from google.protobuf.descriptor_pb2 import DescriptorProto
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from discreet.policy.codec.malformed import Malformed
+
+
+class _UnknownField(Protocol):
+    field_number: int
+
 
 _HINT = "leave it out, or see GetServerInfo.api_level for what this server knows"
 
@@ -14,7 +23,7 @@ def refuse_unknown(message: Message, data: bytes) -> None:
     Cheap where there is none: unknown fields are discarded and the sizes compared; only then is the message walked.
     """
     size = message.ByteSize()
-    message.DiscardUnknownFields()  # type: ignore[attr-defined] # missing from the stubs of protobuf
+    message.DiscardUnknownFields()
     if message.ByteSize() == size:
         return
     whole = type(message)()
@@ -23,7 +32,8 @@ def refuse_unknown(message: Message, data: bytes) -> None:
 
 
 def _first(message: Message, path: str) -> str | None:
-    for unknown in UnknownFieldSet(message):  # type: ignore[no-untyped-call, attr-defined] # untyped in the stubs
+    unknowns = cast(Sequence[_UnknownField], UnknownFieldSet(message))  # the stubs leave out that it is a sequence
+    for unknown in unknowns:
         number = unknown.field_number
         name = _reserved_name(message, number)
         return f"{path}field number {number}{name}"
@@ -46,12 +56,7 @@ def _first(message: Message, path: str) -> str | None:
 
 
 def _reserved_name(message: Message, number: int) -> str:
-    return " (reserved)" if any(r[0] <= number < r[1] for r in _reserved_ranges(message)) else ""
-
-
-def _reserved_ranges(message: Message) -> list[tuple[int, int]]:
-    from google.protobuf.descriptor_pb2 import DescriptorProto  # noqa: PLC0415 # only on the way to an error
-
+    """What to add where the number was set aside: a field of another level of the API."""
     proto = DescriptorProto()
     message.DESCRIPTOR.CopyToProto(proto)
-    return [(r.start, r.end) for r in proto.reserved_range]
+    return " (reserved)" if any(r.start <= number < r.end for r in proto.reserved_range) else ""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -78,6 +79,11 @@ def _text(text: str, path: str) -> str:
     if any(char < " " and char not in "\t\n\r" for char in text):
         raise Malformed(path, "holds NUL or another control character")
     return text
+
+
+def number(word: int) -> Any:
+    """The number of a word for a message: the stubs want their own type for each enum, which is an int all the same."""
+    return int(word)
 
 
 def value_of(native: object) -> pb.Value:

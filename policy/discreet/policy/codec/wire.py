@@ -1,6 +1,6 @@
 """From bytes to a message, with a field path where the bytes are no such message."""
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -21,7 +21,7 @@ def parse_message(kind: type[M], data: bytes) -> M:
     try:
         message.ParseFromString(data)
     except DecodeError:
-        raise _diagnose(message.DESCRIPTOR, data) from None
+        raise _diagnose(cast(Descriptor, kind.DESCRIPTOR), data) from None
     except RecursionError:
         raise Malformed("", "is nested too deeply", _HINT) from None
     refuse_unknown(message, data)
