@@ -4,8 +4,6 @@ It calls no store, no clock and no model. The same inputs give the same results,
 replayed.
 """
 
-from dataclasses import replace
-
 from discreet.policy import gates, receipts
 from discreet.policy.decision import MASKED, Changed, Decided, EvidenceView, SegmentDecision, Stop
 from discreet.policy.facts import Caller, Facts, LedgerFacts, Micros, RecordFacts, Ref
@@ -14,7 +12,7 @@ from discreet.policy.outcome import NEXT, fault_of, text_of
 from discreet.policy.request import Request, Segment
 from discreet.policy.rules import Allowed, judge
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.subject import Call, Subject, reader_of, roots_of
+from discreet.policy.subject import Call, Subject, reader_of, subject_of
 from discreet.policy.words import (
     ActionTendency,
     Freshness,
@@ -53,8 +51,7 @@ def decide(
 
 
 def _asked(call: Call, segment: Segment) -> Subject:
-    roots = roots_of(call.snapshot, call.facts, segment.bindings)
-    return Subject(call, segment, roots, call.request.need_numbers, call.request.need_advice)
+    return subject_of(call, segment, needs=(call.request.need_numbers, call.request.need_advice))
 
 
 _NO_SEGMENT = Segment("", "", Grounding.BOUND)
@@ -64,9 +61,9 @@ def _replayed(call: Call, ledger_id: str, segment: Segment | None) -> Subject:
     """The stored segment as a subject; for an unknown id an empty one, which takes the same path."""
     entry = call.facts.ledger.get(ledger_id)
     if entry is None or segment is None:
-        return Subject(call, _NO_SEGMENT, (), False, False, known_entry=False)
-    roots = roots_of(call.snapshot, call.facts, segment.bindings, entry.roots)
-    return Subject(call, segment, roots, entry.need_numbers, entry.need_advice, _mismatch(call.request, entry))
+        return subject_of(call, _NO_SEGMENT, needs=(False, False), known_entry=False)
+    needs = (entry.need_numbers, entry.need_advice)
+    return subject_of(call, segment, needs=needs, stored=entry.roots, mismatch=_mismatch(call.request, entry))
 
 
 def _mismatch(request: Request, entry: LedgerFacts) -> str:
@@ -263,8 +260,7 @@ def withhold_one(decision: SegmentDecision, snapshot: Snapshot, locale: str, rea
 
     Facts kept changing until the repeats ran out.
     """
-    return replace(
-        decision,
+    return decision._replace(
         verdict=Verdict.WITHHOLD,
         reason=reason,
         reader_reason=reason,

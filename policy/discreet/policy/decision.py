@@ -45,8 +45,7 @@ class Stop:
     template_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentDecision:
+class SegmentDecision(NamedTuple):
     """The decision on one segment. `reason` is the cause; `reader_reason` is what the reader is told (F11)."""
 
     key: str

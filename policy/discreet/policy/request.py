@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from discreet.policy.facts import Micros
 from discreet.policy.words import Grounding, Moment
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What an evidence-bearing segment asserts. `about` None: now."""
 
     basis: str = ""
@@ -16,8 +16,7 @@ class Claim:
     required_fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """A tie to one record version. The `claimed_` fields are compared with the record, never believed."""
 
     record_id: str
@@ -31,8 +30,7 @@ class Binding:
     claimed_basis: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """The unit that is shown or withheld on its own. `claim` None: the request made no claim."""
 
     id: str

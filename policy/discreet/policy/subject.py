@@ -58,13 +58,19 @@ class Call:
     reader: Reader
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One segment with its roots, direct ones first and in the order of their bindings."""
+class Subject(NamedTuple):
+    """One segment with what it rests on, ready for the gates. Made by `subject_of`."""
 
     call: Call
     segment: Segment
     roots: tuple[Root, ...]
+    """Everything that it rests on, direct roots first and in the order of their bindings."""
+    direct: tuple[Root, ...]
+    """The roots that are bindings of the segment."""
+    carriers: tuple[Root, ...]
+    """The direct roots that carry what is asserted: evidence, or, where none is bound, a claim's documents."""
+    claim: Claim
+    """What the segment asserts; the empty claim where the request made none."""
     need_numbers: bool
     need_advice: bool
     mismatch: str = ""
@@ -72,23 +78,24 @@ class Subject:
     known_entry: bool = True
     """REPLAY: False where there is no such ledger entry in this tenant."""
 
-    @property
-    def direct(self) -> tuple[Root, ...]:
-        """The roots that are bindings of the segment."""
-        return tuple(root for root in self.roots if root.binding is not None)
 
-    @property
-    def carriers(self) -> tuple[Root, ...]:
-        """The direct roots that carry what is asserted: evidence, or, where none is bound, a claim's documents."""
-        evidence = tuple(r for r in self.direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
-        if evidence or self.segment.claim is None:
-            return evidence
-        return self.direct
-
-    @property
-    def claim(self) -> Claim:
-        """What the segment asserts; the empty claim where the request made none."""
-        return self.segment.claim or NO_CLAIM
+def subject_of(
+    call: Call,
+    segment: Segment,
+    *,
+    needs: tuple[bool, bool],
+    stored: tuple[Ref, ...] = (),
+    mismatch: str = "",
+    known_entry: bool = True,
+) -> Subject:
+    """The segment laid out. `needs`: numbers, advice; `stored`: roots that a ledger entry names besides its bindings'."""
+    roots = roots_of(call.snapshot, call.facts, segment.bindings, stored)
+    direct = roots[: len(segment.bindings)]
+    evidence = tuple(r for r in direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
+    carriers = direct if not evidence and segment.claim is not None else evidence
+    return Subject(
+        call, segment, roots, direct, carriers, segment.claim or NO_CLAIM, needs[0], needs[1], mismatch, known_entry
+    )
 
 
 def reader_of(snapshot: Snapshot, facts: Facts, caller: Caller, request: Request, now: Micros) -> Reader:

@@ -8,21 +8,19 @@ from enum import IntEnum
 
 
 class Word(IntEnum):
-    """A member of a closed set, written in its short form."""
+    """A member of a closed set. `short` is the word as YAML, JSON, audit and CLI write it."""
 
-    @property
-    def short(self) -> str:
-        """The word as YAML, JSON, audit and CLI write it."""
-        return self.name
+    short: str
+
+    def __init__(self, _number: int) -> None:
+        self.short = self._name_
 
 
 class LowerWord(Word):
     """A word whose short form is lower-case: names kept from the source of the requirement."""
 
-    @property
-    def short(self) -> str:
-        """The word in lower case."""
-        return self.name.lower()
+    def __init__(self, _number: int) -> None:
+        self.short = self._name_.lower()
 
 
 class Moment(Word):
@@ -182,7 +180,7 @@ class Reason(Word):
     @property
     def looks_unavailable(self) -> bool:
         """True for the causes that a reader is told as NOT_AVAILABLE: tenant, existence, scope (F11)."""
-        return 10 <= self.value <= 19
+        return 10 <= self <= 19
 
 
 class Duty(Word):
