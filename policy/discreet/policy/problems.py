@@ -76,7 +76,7 @@ class PolicyProblem:
         return f"{self.file}:{self.line}:{self.column}: {self.message}{tail}"
 
 
-class PolicyProblems(Exception):  # noqa: N818 - it holds problems, and is named for them
+class PolicyProblems(Exception):
     """All problems of a policy set, in the order of their places. Whose to mend: the policy's author."""
 
     def __init__(self, problems: Iterable[PolicyProblem]) -> None:
@@ -123,11 +123,10 @@ def visible(char: str) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Returns a hint that names the closest known word, or the known words where they are few, or nothing."""
     choices = sorted(set(known))
-    close = difflib.get_close_matches(word[:200].lower(), choices, n=1, cutoff=0.6)
-    if not close:
-        close = [choice for choice in choices if choice.lower() == word.lower()]
+    folded = {choice.lower(): choice for choice in reversed(choices)}
+    close = difflib.get_close_matches(word[:200].lower(), folded, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {quoted(close[0])}?"
+        return f"did you mean {quoted(folded[close[0]])}?"
     return "one of " + ", ".join(choices) if 0 < len(choices) <= 12 else ""
 
 

@@ -1,7 +1,7 @@
 """Reads policy files: libyaml's events become nodes with places; what a policy has no use for is refused.
 
 Refused: anchors, aliases, merge keys, tags, directives, keys that are not text, duplicate keys. An alias is refused
-when it is seen, so nothing is ever expanded. The depth is bounded here, since whatever walks a tree afterwards recurses.
+when it is seen, so nothing is ever expanded. The depth is bounded here, since what walks a tree afterwards recurses.
 """
 
 from __future__ import annotations

@@ -1,0 +1,178 @@
+"""The types of single fields of policy files: labels, words, durations, texts; text is never made from anything else.
+
+A field that is wrong raises PydanticCustomError that says what is wrong and, as `hint`, what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Annotated, Final, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from discreet.policy.idents import kind_problem, label_problem
+from discreet.policy.problems import Code, code_points, did_you_mean, quoted
+from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment, Word
+
+W = TypeVar("W", bound=Word)
+
+DURATION_US_MAX: Final = 100 * 365 * 86_400 * 1_000_000
+TITLE_CHARS_MAX: Final = 200
+LIST_MAX: Final = 1_000
+
+_UNITS_US: Final = {
+    "w": 7 * 86_400_000_000,
+    "d": 86_400_000_000,
+    "h": 3_600_000_000,
+    "m": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1_000,
+}
+_DURATION: Final = re.compile("".join(f"(?:([0-9]{{1,9}}){unit})?" for unit in _UNITS_US))
+_RULE_ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
+_TEXT_ID: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
+_CUSTOM_REASON: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+
+
+def wrong(message: str, hint: str = "", code: Code = Code.VALUE, path: tuple[str, ...] = ()) -> PydanticCustomError:
+    """Returns the error of a field; `path` leads from the value in hand to the one that is meant."""
+    return PydanticCustomError("discreet", "{what}", {"what": message, "hint": hint, "code": code, "path": path})
+
+
+def kind_name(value: object) -> str:
+    """Returns what a value is, in words for a message."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, (int, float)):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "a mapping" if isinstance(value, dict) else "a list"
+
+
+def _label(text: str) -> str:
+    if label_problem(text) is None:
+        return text
+    odd = code_points(text)
+    hint = "write lower-case ASCII letters, digits, . _ : -, first a letter or digit, at most 128"
+    raise wrong(f"{quoted(text)} is no label" + (f": it has {odd}" if odd else ""), hint, Code.LABEL)
+
+
+def _segment_kind(text: str) -> str:
+    if kind_problem(text) is None:
+        return text
+    raise wrong(f"{quoted(text)} is no kind of segment", "write [a-z0-9][a-z0-9._-]{0,63}, for example small-talk")
+
+
+def _shaped(pattern: re.Pattern[str], what: str, example: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if pattern.fullmatch(text):
+            return text
+        raise wrong(f"{quoted(text)} is no {what}", f"write {pattern.pattern}, for example {example}")
+
+    return check
+
+
+def _title(text: str) -> str:
+    shown = unicodedata.normalize("NFC", text)
+    hidden = [char for char in shown if unicodedata.category(char).startswith("C")]
+    if hidden:
+        raise wrong(f"a title may not hold the character U+{ord(hidden[0]):04X}", "leave it out")
+    if not shown.strip() or len(shown) > TITLE_CHARS_MAX:
+        raise wrong(f"a title has 1 to {TITLE_CHARS_MAX} characters", "shorten it" if shown.strip() else "give it one")
+    return shown
+
+
+def word_of(words: type[W], name: str) -> Callable[[object], W]:
+    """Returns a reader of one closed set of words, in their short form."""
+    known = {word.short: word for word in words}
+
+    def read(value: object) -> W:
+        if isinstance(value, str) and value in known:
+            return known[value]
+        if not isinstance(value, str):
+            raise wrong(f"must be one of {', '.join(known)}, not {kind_name(value)}")
+        raise wrong(f"no {name} {quoted(value)}", did_you_mean(value, known))
+
+    return read
+
+
+def read_duration(value: object) -> int:
+    """Returns a duration like `36h` or `1d12h` in microseconds.
+
+    >>> read_duration("1h30m")
+    5400000000
+    """
+    if not isinstance(value, str):
+        raise wrong(f"must be a duration, not {kind_name(value)}", "write for example 30s, 15m, 36h or 7d")
+    match = _DURATION.fullmatch(value) if value else None
+    if match is None:
+        raise wrong(f"{quoted(value)} is no duration", "write for example 30s, 15m, 36h, 7d or 1d12h")
+    us = sum(int(count or 0) * unit for count, unit in zip(match.groups(), _UNITS_US.values(), strict=True))
+    if not 0 < us <= DURATION_US_MAX:
+        raise wrong(f"the duration {value} is out of range", "more than nothing, at most 36500d")
+    return us
+
+
+def _read_age(value: object) -> int | None:
+    return None if value == "none" else read_duration(value)
+
+
+def between(low: str, high: str) -> Callable[[int], int]:
+    """Returns a check that a duration lies in a range, both ends included."""
+    least, most = read_duration(low), read_duration(high)
+
+    def check(us: int) -> int:
+        if not least <= us <= most:
+            raise wrong("the duration is out of range", f"from {low} to {high}")
+        return us
+
+    return check
+
+
+def distinct(items: tuple[object, ...]) -> tuple[object, ...]:
+    """Returns a list as it is, or refuses what stands in it twice."""
+    for position, item in enumerate(items):
+        if item in items[:position]:
+            name = item.name if isinstance(item, IntEnum) else str(item)
+            raise wrong(f"{quoted(name)} is listed twice", "keep one", Code.DUPLICATE)
+    return items
+
+
+def filled(items: tuple[object, ...]) -> tuple[object, ...]:
+    """Returns a list as it is, or refuses an empty or overlong one."""
+    if not items:
+        raise wrong("the list is empty", "name at least one, or leave the key out")
+    if len(items) > LIST_MAX:
+        raise wrong(f"the list has more than {LIST_MAX} items", "split it")
+    return items
+
+
+Label = Annotated[str, AfterValidator(_label)]
+SegmentKind = Annotated[str, AfterValidator(_segment_kind)]
+RuleId = Annotated[str, AfterValidator(_shaped(_RULE_ID, "rule id", "public-notes"))]
+TextId = Annotated[str, AfterValidator(_shaped(_TEXT_ID, "name of a text", "embargo-notice"))]
+CustomReason = Annotated[str, AfterValidator(_shaped(_CUSTOM_REASON, "custom reason", "UNDER_EMBARGO"))]
+Title = Annotated[str, AfterValidator(_title)]
+Condition = Annotated[str, Field(min_length=1)]
+
+Duration = Annotated[int, BeforeValidator(read_duration)]
+Age = Annotated[int | None, BeforeValidator(_read_age)]
+"""A duration, or None where the file says `none`."""
+
+MomentWord = Annotated[Moment, BeforeValidator(word_of(Moment, "moment"))]
+EffectWord = Annotated[Effect, BeforeValidator(word_of(Effect, "effect"))]
+GroundingWord = Annotated[Grounding, BeforeValidator(word_of(Grounding, "grounding"))]
+DutyWord = Annotated[Duty, BeforeValidator(word_of(Duty, "duty"))]
+AuditWord = Annotated[AuditMode, BeforeValidator(word_of(AuditMode, "audit mode"))]
+
+Checked = (AfterValidator(filled), AfterValidator(distinct))
+Labels = Annotated[tuple[Label, ...], *Checked]
+SegmentKinds = Annotated[tuple[SegmentKind, ...], *Checked]
+Moments = Annotated[tuple[MomentWord, ...], *Checked]

@@ -1,0 +1,197 @@
+"""Files become documents of known kinds, with the problems of their form; knows no reference between files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from discreet.policy.model.errors import problems_of
+from discreet.policy.model.kinds import (
+    API_VERSION,
+    DisclosurePolicy,
+    Kind,
+    PolicySet,
+    RuleItem,
+    SourceItem,
+    SourceList,
+    Texts,
+)
+from discreet.policy.problems import Code, Place, PolicyProblem, did_you_mean, problem, quoted
+from discreet.policy.yaml import Document, Entries, Items, Node, Path, Scalar, plain, read
+
+T_co = TypeVar("T_co", covariant=True)
+M = TypeVar("M", bound=BaseModel)
+
+KINDS: Final[Mapping[str, type[Kind]]] = {
+    "PolicySet": PolicySet,
+    "SourceList": SourceList,
+    "DisclosurePolicy": DisclosurePolicy,
+    "Texts": Texts,
+}
+TEST_KIND: Final = "PolicyTest"
+
+#: Keys of tests under which null is a value like others.
+NULLS_UNDER: Final = frozenset({"attributes", "fields"})
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Generic[T_co]):
+    """A value of a document with the way to it."""
+
+    value: T_co
+    document: Document
+    path: Path = ()
+
+    def place(self, *more: str | int) -> Place:
+        """Returns where it stands, or where something in it stands."""
+        return self.document.place(*self.path, *more)
+
+    def key_place(self, *more: str | int) -> Place:
+        """Returns where a key in it stands."""
+        return self.document.key_place(*self.path, *more)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """The documents of a set by kind, and what is wrong with them so far."""
+
+    sets: list[Placed[PolicySet]] = field(default_factory=list)
+    source_lists: list[Placed[SourceList]] = field(default_factory=list)
+    sources: list[Placed[SourceItem]] = field(default_factory=list)
+    policies: list[Placed[DisclosurePolicy]] = field(default_factory=list)
+    rules: list[Placed[RuleItem]] = field(default_factory=list)
+    texts: list[Placed[Texts]] = field(default_factory=list)
+    problems: list[PolicyProblem] = field(default_factory=list)
+    labels: set[str] = field(default_factory=set)
+    """Every label that a source list gives, also in an item that is wrong otherwise: no error follows from an error."""
+    text_ids: dict[str, set[str]] = field(default_factory=dict)
+    """Likewise the keys of texts, by locale."""
+    whole: bool = True
+    """False where a file could not be read to its end, so that a name may be declared without being known."""
+
+
+def load(files: Mapping[str, bytes]) -> Loaded:
+    """Returns the documents of the given policy files (no tests) and every problem of their form."""
+    loaded = Loaded()
+    for file in sorted(files):
+        documents, problems = read(file, files[file])
+        loaded.problems += problems
+        loaded.whole = loaded.whole and not any(found.code in _CUTTING for found in problems)
+        for document in documents:
+            loaded.problems += empty_values(document)
+            _take(loaded, document)
+    return loaded
+
+
+def empty_values(document: Document) -> list[PolicyProblem]:
+    """Returns a problem for every key or item without a value: a commented-out list must not come to mean any."""
+    found: list[PolicyProblem] = []
+    nodes: list[Node] = [document.root]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Items):
+            nodes += node.items
+            hint = "give it a value, or take the - out"
+            found += [problem(item.place, "an item is empty", hint) for item in node.items if _is_empty(item)]
+        elif isinstance(node, Entries):
+            nodes += (entry.value for entry in node.entries.values() if str(entry.key.value) not in NULLS_UNDER)
+            hint = "give it one, or leave the key out"
+            empty = (entry for entry in node.entries.values() if _is_empty(entry.value))
+            found += [problem(entry.value.place, f"{entry.key.value} has no value", hint) for entry in empty]
+    return found
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is None
+
+
+_CUTTING: Final = frozenset({Code.ENCODING, Code.CHARACTER, Code.SYNTAX, Code.LIMIT})
+
+
+def _take(loaded: Loaded, document: Document) -> None:
+    kind = kind_of(document, loaded.problems)
+    if kind == TEST_KIND:
+        hint = "tests stand in files whose names end in _test.yaml"
+        loaded.problems.append(problem(document.place("kind"), "a PolicyTest in a policy file", hint, Code.FILE))
+    elif kind == "PolicySet":
+        loaded.sets += validated(loaded.problems, document, (), PolicySet)
+    elif kind == "SourceList":
+        loaded.source_lists += validated(loaded.problems, document, (), SourceList)
+        loaded.sources += _items(loaded.problems, document, "sources", SourceItem)
+        loaded.labels |= _texts_below(document, "sources", "label")
+    elif kind == "DisclosurePolicy":
+        loaded.policies += validated(loaded.problems, document, (), DisclosurePolicy)
+        loaded.rules += _items(loaded.problems, document, "rules", RuleItem)
+    elif kind == "Texts":
+        loaded.texts += validated(loaded.problems, document, (), Texts)
+        _note_text_ids(loaded, document)
+
+
+def kind_of(document: Document, problems: list[PolicyProblem]) -> str | None:
+    """Returns the kind of a document, or None with a problem noted."""
+    if not isinstance(document.root, Entries):
+        found = "the document is not a mapping" if plain(document.root) is not None else "the document is empty"
+        hint = f"it begins with apiVersion: {API_VERSION}, kind, name"
+        problems.append(problem(document.root.place, found, hint, Code.FILE))
+        return None
+    version, kind = (document.node((key,)) for key in ("apiVersion", "kind"))
+    for key, node in (("apiVersion", version), ("kind", kind)):
+        if node is document.root:
+            problems.append(
+                problem(document.root.place, f"the key {quoted(key)} is missing", _FIRST_KEYS[key], Code.MISSING_KEY)
+            )
+    if version is document.root or kind is document.root:
+        return None
+    if not isinstance(version, Scalar) or version.value != API_VERSION:
+        problems.append(problem(version.place, "this apiVersion is not known", f"write {API_VERSION}"))
+        return None
+    known = [*KINDS, TEST_KIND]
+    name = kind.value if isinstance(kind, Scalar) else None
+    if isinstance(name, str) and name in known:
+        return name
+    shown = quoted(name) if isinstance(name, str) else "like this"
+    hint = did_you_mean(name, known) if isinstance(name, str) else "one of " + ", ".join(known)
+    problems.append(problem(kind.place, f"no kind {shown}", hint, Code.UNKNOWN_NAME))
+    return None
+
+
+_FIRST_KEYS: Final = {
+    "apiVersion": f"write apiVersion: {API_VERSION}",
+    "kind": "one of " + ", ".join([*KINDS, TEST_KIND]),
+}
+
+
+def validated(problems: list[PolicyProblem], document: Document, path: Path, model: type[M]) -> list[Placed[M]]:
+    """Returns the value at a path as a model, in a list; an empty one, with the problems noted, where it is none."""
+    try:
+        return [Placed(model.model_validate(plain(document.node(path))), document, path)]
+    except ValidationError as error:
+        problems += problems_of(error, document, path, model)
+        return []
+
+
+def _items(problems: list[PolicyProblem], document: Document, key: str, model: type[M]) -> list[Placed[M]]:
+    node = document.node((key,))
+    if not isinstance(node, Items):
+        return []
+    found: list[Placed[M]] = []
+    for position in range(len(node.items)):
+        found += validated(problems, document, (key, position), model)
+    return found
+
+
+def _texts_below(document: Document, key: str, field_name: str) -> set[str]:
+    node = document.node((key,))
+    if not isinstance(node, Items):
+        return set()
+    fields = (document.node((key, position, field_name)) for position in range(len(node.items)))
+    return {value.value for value in fields if isinstance(value, Scalar) and isinstance(value.value, str)}
+
+
+def _note_text_ids(loaded: Loaded, document: Document) -> None:
+    locale, texts = document.node(("locale",)), document.node(("texts",))
+    if isinstance(locale, Scalar) and isinstance(texts, Entries):
+        loaded.text_ids.setdefault(str(locale.value), set()).update(texts.entries)
