@@ -1,0 +1,26 @@
+"""Text from data made safe for a terminal. Must know nothing of consoles, so that every writer can use it."""
+
+import unicodedata
+
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def safe(text: str) -> str:
+    r"""The text with control, format and surrogate characters written as escapes, so that it cannot drive the terminal.
+
+    >>> safe("red \x1b[31m")
+    'red \\x1b[31m'
+    >>> safe("caf\u00e9\u202e")
+    'café\\u202e'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char.encode("unicode_escape").decode("ascii") if unicodedata.category(char) in _UNSAFE else char
+        for char in text
+    )
+
+
+def safe_block(text: str) -> str:
+    """As `safe`, but line ends stay: for text of several lines."""
+    return "\n".join(safe(line) for line in text.split("\n"))

@@ -1,0 +1,71 @@
+"""Times as people and files write them: RFC 3339 with an offset, or a span back from now (`2h`). Reads no clock."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from discreet.cli.errors import InputError
+
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))", re.ASCII
+)
+_SPAN = re.compile(r"(\d{1,6})(s|m|h|d|w)", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WANTED = 'write RFC 3339 with an offset, for example "2026-01-31T12:00:00Z" or "2026-01-31T13:00:00+01:00"'
+
+
+def parse_rfc3339(text: str) -> int:
+    """Microseconds since 1970 UTC. Finer digits than microseconds are cut off. Raises InputError; an offset must stand.
+
+    >>> parse_rfc3339("1970-01-01T01:00:00.5+01:00")
+    500000
+    """
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        raise InputError("not a time", WANTED)
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    fraction, _, sign, offset_hours, offset_minutes = match.groups()[6:]
+    try:
+        local = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError as error:
+        raise InputError(f"not a time: {error}", WANTED) from None
+    micros = (local - _EPOCH) // timedelta(microseconds=1) + int((fraction or "").ljust(6, "0")[:6])
+    if sign is None:
+        return micros
+    if int(offset_hours) > 23 or int(offset_minutes) > 59:
+        raise InputError("not a time: the offset is out of range", WANTED)
+    shift = (int(offset_hours) * 60 + int(offset_minutes)) * 60_000_000
+    return micros - shift if sign == "+" else micros + shift
+
+
+def parse_span(text: str) -> timedelta:
+    """A span such as `90s`, `15m`, `2h`, `7d`, `3w`. Raises InputError."""
+    match = _SPAN.fullmatch(text.strip())
+    if match is None:
+        raise InputError("not a span of time", "write a number and a unit, for example 90s, 15m, 2h, 7d or 3w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def parse_moment_of_time(text: str, now_us: int) -> int:
+    """Microseconds since 1970 of an RFC 3339 time, `now`, a span back (`2h`) or ahead (`+30d`). Raises InputError."""
+    if text == "now":
+        return now_us
+    ahead = text.startswith("+")
+    if _SPAN.fullmatch(text.removeprefix("+")):
+        span = parse_span(text.removeprefix("+")) // timedelta(microseconds=1)
+        return now_us + span if ahead else now_us - span
+    try:
+        return parse_rfc3339(text)
+    except InputError:
+        raise InputError(
+            f"not a time: {text!r}", f"{WANTED}; or a span back such as 2h, or ahead such as +30d"
+        ) from None
+
+
+def format_micros(micros: int) -> str:
+    """RFC 3339 in UTC, with as many digits as needed.
+
+    >>> format_micros(500000)
+    '1970-01-01T00:00:00.500000Z'
+    """
+    return (_EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
