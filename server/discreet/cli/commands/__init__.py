@@ -1,0 +1,1 @@
+"""The commands, one module a group. Each imports what is heavy only when it runs."""

@@ -1,0 +1,65 @@
+"""`discreet serve`: reads what the operator asks for and runs the server until it is told to stop."""
+
+from pathlib import Path
+
+import click
+
+from discreet.cli.errors import CliError, InputError, PolicySetError, Unreachable
+from discreet.cli.settings import current, shared_options
+
+_EPILOG = """\b
+Examples:
+  discreet serve --policy ./policies
+  discreet serve --policy https://git.example.org/policies.git --ref refs/heads/main --db postgresql://discreet@db/discreet
+  discreet serve --policy ./policies --dirty --socket-dir /run/discreet --listen agent=127.0.0.1:7411
+
+A directory inside a Git repository is served as its HEAD has it, --dirty as its files stand; a directory without Git is
+a revision marked dirty. Without --config there is one identity a role (agent, collector, operator, auditor, ...), each
+with its socket, for one developer on one machine. Stop it with SIGTERM: calls under way are finished.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--policy", metavar="DIR|URL", help="Policy set: a directory, or the URL of a Git repository.")
+@click.option("--ref", help="Branch, tag, full ref or commit (default: HEAD).")
+@click.option("--policy-path", metavar="DIR", help="With a URL: the directory of the policy set in the repository.")
+@click.option("--dirty", is_flag=True, default=None, help="Serve the files of DIR as they are.")
+@click.option("--db", metavar="FILE|URL", help="SQLite file, or postgresql://... (default: discreet.db).")
+@click.option("--state", "state_dir", metavar="DIR", help="Directory for what the server keeps on disk.")
+@click.option("--listen", multiple=True, metavar="IDENTITY=127.0.0.1:PORT", help="Also listen on loopback as IDENTITY.")
+@click.option("--config", metavar="FILE", help="Configuration file; options win over it.")
+@click.option("--instance", metavar="NAME", help="Name of this process in answers and audit.")
+@click.option("--poll", "poll_s", type=float, metavar="SECONDS", help="How often the policy's source is read.")
+@click.option("--log-format", type=click.Choice(["console", "json"]), help="Form of the log lines.")
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Least level that is logged."
+)
+@shared_options
+def serve(
+    config: str | None, state_dir: str | None, listen: tuple[str, ...], **options: str | bool | float | None
+) -> None:
+    """Run the server."""
+    settings = current()
+    from discreet.server.app import run
+    from discreet.server.config import load_config, parse_listen
+    from discreet.server.errors import StartRefused
+
+    try:
+        given = {
+            **options,
+            "state_dir": Path(state_dir) if state_dir else None,
+            "socket_dir": settings.socket_dir,
+            "listen": tuple(parse_listen(text) for text in listen) or None,
+        }
+        run(load_config(Path(config) if config else None, given))
+    except StartRefused as error:
+        raise _as_cli_error(error) from None
+
+
+def _as_cli_error(error: Exception) -> CliError:
+    """The error of a start that was refused, with the exit code that the command line promises for its kind."""
+    from discreet.server.errors import ConfigRefused, PolicyRefused
+
+    if isinstance(error, ConfigRefused):
+        return InputError(str(error))
+    return PolicySetError(str(error)) if isinstance(error, PolicyRefused) else Unreachable(str(error))

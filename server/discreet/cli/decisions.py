@@ -1,0 +1,52 @@
+"""Recorded decisions as a person reads them: one row each, or one whole with its gates and facts."""
+
+from typing import TYPE_CHECKING
+
+from discreet.cli.printing import console, print_table, text, verdict_text
+from discreet.cli.results import revision_words
+from discreet.cli.shapes import flat, word
+from discreet.cli.times import format_micros
+from discreet.v1.audit_pb2 import DecisionRecord, ExplainResponse
+from discreet.v1.common_pb2 import Gate, Moment, Reason, Verdict
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+def decision_row(item: DecisionRecord) -> "list[Text | str]":
+    """The cells of one decision."""
+    decision = item.decision
+    return [
+        format_micros(item.at.ToMicroseconds()),
+        word(Moment.DESCRIPTOR, item.moment) or "",
+        item.principal_id,
+        decision.segment_id,
+        verdict_text(word(Verdict.DESCRIPTOR, decision.verdict) or ""),
+        reason_words(item),
+        decision.rule,
+        flat(f"{binding.record_id} {binding.version}" for binding in decision.bindings),
+        decision.decision_id,
+    ]
+
+
+def reason_words(item: DecisionRecord) -> str:
+    """The cause, and what the reader was told where that was something else."""
+    cause = word(Reason.DESCRIPTOR, item.decision.reason) or ""
+    told = word(Reason.DESCRIPTOR, item.decision.reader_reason) or cause
+    return cause if told == cause else f"{cause} (told: {told})"
+
+
+def print_explanation(response: ExplainResponse) -> None:
+    """Prints a decision whole: the server's lines, the gates, the facts with their revisions."""
+    item, out = response.decision, console()
+    verdict = word(Verdict.DESCRIPTOR, item.decision.verdict) or ""
+    out.print(verdict_text(verdict), text(reason_words(item)), text(f"decision {item.decision.decision_id}", "dim"))
+    for line in response.lines:
+        out.print(text(f"  {line}"), soft_wrap=True)
+    gates = [f"{word(Gate.DESCRIPTOR, step.gate)} {'passed' if step.passed else 'stopped here'}"
+             for step in item.decision.trace]  # fmt: skip
+    out.print(text("gates: ", "bold"), text("; ".join(gates) or "none"), soft_wrap=True)
+    out.print(text("policy: ", "bold"), text(revision_words(item.policy)), soft_wrap=True)
+    rows = [(fact.kind, f"{fact.id} {fact.version}".strip(), str(fact.revision or "absent"), fact.source_label,
+             fact.collector, flat(fact.states)) for fact in response.facts]  # fmt: skip
+    print_table("Facts as they were read", ("kind", "id", "revision", "source", "collector", "states"), rows)
