@@ -7,7 +7,8 @@ JOBS ?= 2
 ARGS ?=
 
 VENV := .venv
-PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+PY := $(BIN)/python
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 ROOTS := proto policy server client
@@ -35,7 +36,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(READY) ## the whole story in under a minute, with real parts
-	@$(VENV)/bin/discreet demo
+	@$(BIN)/discreet demo
 
 test: $(READY) ## the whole suite, the built wheel included (ARGS= is passed to pytest)
 	@$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
@@ -44,16 +45,16 @@ check: check-format check-lint check-types check-imports check-proto ## format, 
 	@echo "check: all good"
 
 check-format: $(READY)
-	@ruff format --check --quiet .
+	@$(BIN)/ruff format --check --quiet .
 
 check-lint: $(READY)
-	@ruff check --quiet .
+	@$(BIN)/ruff check --quiet .
 
 check-types: $(READY)
-	@mypy $(wildcard $(ROOTS) tests)
+	@$(BIN)/mypy $(wildcard $(ROOTS) tests)
 
 check-imports: $(READY)
-	@lint-imports --no-logo
+	@$(BIN)/lint-imports --no-logo
 
 # The committed modules are those that the .proto files give, none missing and none left over.
 check-proto: $(READY)
@@ -64,8 +65,8 @@ check-proto: $(READY)
 	  || { echo "generated modules differ from the .proto files: run 'make proto' and commit"; exit 1; }
 
 format: $(READY) ## rewrite the code in the one format
-	@ruff check --quiet --fix-only --exit-zero .
-	@ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix-only --exit-zero .
+	@$(BIN)/ruff format --quiet .
 	@cd proto && buf format -w .
 
 generate = $(PY) -m grpc_tools.protoc -Iproto --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) \
