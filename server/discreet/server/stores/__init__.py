@@ -1,0 +1,24 @@
+"""The stores: one authority over SQLite or PostgreSQL. Must know ports alone, no servicer."""
+
+from pathlib import Path
+
+from discreet.server.ports import Clock, Store, StoreError
+
+__all__ = ["open_store"]
+
+
+def open_store(url: str, clock: Clock | None = None) -> Store:
+    """A store that is not open yet: `postgresql://...`, `sqlite:///FILE` or the path of a file.
+
+    `clock` stands for the machine's clock on SQLite; PostgreSQL has its own.
+    """
+    if url.startswith(("postgresql://", "postgres://")):
+        from discreet.server.stores.postgres import PostgresStore
+
+        return PostgresStore(url)
+    path = url.removeprefix("sqlite:///") if url.startswith("sqlite:") else url
+    if not path or path.startswith(("sqlite:", "file:")) or "://" in path or ":memory:" in path:
+        raise StoreError("name a file (or sqlite:///FILE), or a postgresql:// address; a store is never in memory")
+    from discreet.server.stores.sqlite import SqliteStore
+
+    return SqliteStore(Path(path), clock)

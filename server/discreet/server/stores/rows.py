@@ -1,0 +1,187 @@
+"""Facts as rows: the one place that knows how a record is laid out in columns. Must know nothing of connections.
+
+Collections are canonical JSON: sorted keys, no spaces, ASCII, no NaN. So equal facts are equal text on either database.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from discreet.policy.facts import Attributes, GrantFacts, LedgerFacts, RecordFacts, Ref, Revoke
+from discreet.policy.words import Grounding, Origin, RecordKind
+
+RECORD_COLUMNS = (
+    "record_id",
+    "version",
+    "revision",
+    "kind",
+    "digest",
+    "source_label",
+    "collector",
+    "recorded_at",
+    "is_current",
+    "as_of",
+    "basis",
+    "scopes",
+    "attributes",
+    "assessment_expires_at",
+    "superseded_by_id",
+    "superseded_by_version",
+    "suspended",
+    "unreachable",
+    "revoked",
+    "origin",
+    "own_source",
+    "of_refs",
+    "fields",
+    "formula",
+    "inputs",
+    "roots",
+)
+LEDGER_COLUMNS = (
+    "ledger_id",
+    "principal_id",
+    "session_id",
+    "answer_id",
+    "segment_id",
+    "segment_digest",
+    "grounding",
+    "segment",
+    "seq",
+    "committed_at",
+    "store_by",
+    "need_numbers",
+    "need_advice",
+)
+
+_KINDS = {kind.value: kind for kind in RecordKind}
+_ORIGINS = {origin.value: origin for origin in Origin}
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def canonical(value: object) -> str:
+    """The canonical JSON of a value.
+
+    >>> canonical({"b": (1, 2.0), "a": None})
+    '{"a":null,"b":[1,2.0]}'
+    """
+    return _encode(value)
+
+
+def record_row(tenant: str, record: RecordFacts, revision: int) -> dict[str, object]:
+    """The columns of a record revision."""
+    successor = record.superseded_by
+    return {
+        "tenant": tenant,
+        "record_id": record.record_id,
+        "version": record.version,
+        "revision": revision,
+        "kind": int(record.kind),
+        "digest": record.digest,
+        "source_label": record.source_label,
+        "collector": record.collector,
+        "recorded_at": record.recorded_at,
+        "is_current": record.current,
+        "as_of": record.as_of,
+        "basis": record.basis,
+        "scopes": _text(record.scopes),
+        "attributes": _text(record.attributes),
+        "assessment_expires_at": record.assessment_expires_at,
+        "superseded_by_id": None if successor is None else successor.record_id,
+        "superseded_by_version": None if successor is None else successor.version,
+        "suspended": record.suspended,
+        "unreachable": record.unreachable,
+        "revoked": None if record.revoked is None else _revoke_text(record.revoked, revision),
+        "origin": int(record.origin),
+        "own_source": record.own_source,
+        "of_refs": _text(record.of),
+        "fields": _text(record.fields),
+        "formula": record.formula,
+        "inputs": _text(record.inputs),
+        "roots": _text(record.roots),
+    }
+
+
+def record_facts(row: Sequence[Any]) -> RecordFacts:
+    """The record of a row that has RECORD_COLUMNS in their order."""
+    return RecordFacts(
+        row[0],
+        row[1],
+        row[2],
+        _KINDS[row[3]],
+        row[4],
+        row[5],
+        row[6],
+        row[7],
+        bool(row[8]),
+        row[9],
+        row[10],
+        () if row[11] == "[]" else tuple(json.loads(row[11])),
+        _mapping(row[12]),
+        row[13],
+        None if row[14] is None else Ref(row[14], row[15]),
+        bool(row[16]),
+        bool(row[17]),
+        None if row[18] is None else Revoke(**json.loads(row[18])),
+        _ORIGINS[row[19]],
+        bool(row[20]),
+        refs(row[21]),
+        _mapping(row[22]),
+        row[23],
+        refs(row[24]),
+        refs(row[25]),
+    )
+
+
+def refs(text: str) -> tuple[Ref, ...]:
+    """The record versions that canonical JSON names."""
+    return () if text == "[]" else tuple(Ref(record_id, version) for record_id, version in json.loads(text))
+
+
+def ledger_facts(row: Sequence[Any], roots: Iterable[Ref]) -> LedgerFacts:
+    """The committed segment of a row that has LEDGER_COLUMNS in their order."""
+    return LedgerFacts(
+        ledger_id=row[0],
+        principal_id=row[1],
+        session_id=row[2],
+        answer_id=row[3],
+        segment_id=row[4],
+        segment_digest=row[5],
+        grounding=Grounding(row[6]),
+        segment=bytes(row[7]),
+        roots=tuple(roots),
+        seq=row[8],
+        committed_at=row[9],
+        store_by=row[10],
+        need_numbers=bool(row[11]),
+        need_advice=bool(row[12]),
+    )
+
+
+def grant_facts(row: Sequence[Any]) -> GrantFacts:
+    """The grant of a row (scope, generation, seq, not_before, expires_at)."""
+    return GrantFacts(scope=row[0], generation=row[1], revision=row[2], not_before=row[3], expires_at=row[4])
+
+
+def _mapping(text: str) -> Attributes:
+    return {} if text == "{}" else json.loads(text)
+
+
+def _text(value: object) -> str:
+    if not value:
+        return "[]" if isinstance(value, tuple) else "{}"
+    return _encode(value)
+
+
+def _revoke_text(revoke: Revoke, revision: int) -> str:
+    """A revoke that names no event yet was made by this one."""
+    return _encode(
+        {
+            "actor": revoke.actor,
+            "reason": revoke.reason,
+            "ticket": revoke.ticket,
+            "revoked_at": revoke.revoked_at,
+            "purge_not_before": revoke.purge_not_before,
+            "seq": revoke.seq or revision,
+        }
+    )

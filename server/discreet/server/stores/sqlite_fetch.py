@@ -1,0 +1,93 @@
+"""Reads the facts of one call from SQLite, in one read transaction. Must know nothing of threads."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from discreet.policy.facts import FactIds, Facts, LedgerFacts, PrincipalGrants, ReceiptKey, RecordFacts, Ref
+from discreet.server.stores.rows import (
+    LEDGER_COLUMNS,
+    RECORD_COLUMNS,
+    canonical,
+    grant_facts,
+    ledger_facts,
+    record_facts,
+)
+
+_COLUMNS = ", ".join(f"r.{name}" for name in RECORD_COLUMNS)
+_REVISION = (
+    "JOIN record_revision r ON r.tenant = l.tenant AND r.record_id = l.record_id AND r.version = l.version"
+    " AND r.revision = l.revision"
+)
+_RECORDS = f"""
+    SELECT {_COLUMNS} FROM json_each(?2) w
+    CROSS JOIN record_latest l ON l.tenant = ?1 AND l.record_id = w.value ->> 0 AND l.version = w.value ->> 1
+    {_REVISION}
+"""  # noqa: S608 - made of this module's own constants
+_CURRENT = f"""
+    SELECT {_COLUMNS} FROM json_each(?2) w
+    CROSS JOIN record_latest l ON l.tenant = ?1 AND l.record_id = w.value AND l.is_current
+    {_REVISION}
+"""  # noqa: S608 - made of this module's own constants
+_GRANTS = (
+    "SELECT scope, generation, seq, not_before, expires_at, withdrawn FROM grant_event"
+    " WHERE tenant = ? AND principal_id = ? ORDER BY scope, generation"
+)
+_LEDGER = f"""
+    SELECT {", ".join(f"l.{name}" for name in LEDGER_COLUMNS)}, r.record_id, r.version FROM json_each(?2) w
+    CROSS JOIN ledger l ON l.tenant = ?1 AND l.ledger_id = w.value
+    LEFT JOIN ledger_root r ON r.tenant = l.tenant AND r.ledger_id = l.ledger_id
+"""  # noqa: S608 - made of this module's own constants
+_EPOCH = "SELECT epoch, seq FROM authority WHERE one = 1"
+_KEYS = "SELECT key_id, secret FROM receipt_key ORDER BY created_at DESC, key_id"
+
+
+def read_facts(connection: sqlite3.Connection, tenant: str, ids: FactIds) -> Facts:
+    """All facts that the ids name, as of one state of the database."""
+    execute = connection.execute
+    execute("BEGIN")
+    try:
+        epoch, seq = execute(_EPOCH).fetchone()
+        ledger = _ledger(connection, tenant, ids.ledger_ids)
+        asked = dict.fromkeys(ids.records)
+        asked.update(dict.fromkeys(root for entry in ledger.values() for root in entry.roots))
+        records: dict[Ref, RecordFacts] = {}
+        _add(connection, tenant, asked, records)
+        names = canonical(list(dict.fromkeys(ref.record_id for ref in asked)))
+        current = {row[0]: record_facts(row) for row in execute(_CURRENT, (tenant, names)).fetchall()}
+        known = [*records.values(), *current.values()]
+        _add(connection, tenant, (root for record in known for root in record.roots if root not in records), records)
+        grants = _grants(connection, tenant, ids.principal_id)
+        keys = tuple(ReceiptKey(key_id, bytes(secret)) for key_id, secret in execute(_KEYS).fetchall())
+        return Facts(epoch, seq, records, current, grants, ledger, keys)
+    finally:
+        execute("COMMIT")
+
+
+def _add(connection: sqlite3.Connection, tenant: str, refs: Iterable[Ref], found: dict[Ref, RecordFacts]) -> None:
+    wanted = canonical(list(dict.fromkeys(refs)))
+    if wanted == "[]":
+        return
+    for row in connection.execute(_RECORDS, (tenant, wanted)).fetchall():
+        found[Ref(row[0], row[1])] = record_facts(row)
+
+
+def _grants(connection: sqlite3.Connection, tenant: str, principal_id: str) -> PrincipalGrants:
+    rows = connection.execute(_GRANTS, (tenant, principal_id)).fetchall()
+    ended = {(row[0], row[1]) for row in rows if row[5]}
+    standing = tuple(grant_facts(row) for row in rows if not row[5] and (row[0], row[1]) not in ended)
+    return PrincipalGrants(standing, max((row[2] for row in rows), default=0))
+
+
+def _ledger(connection: sqlite3.Connection, tenant: str, ledger_ids: Iterable[str]) -> Mapping[str, LedgerFacts]:
+    wanted = canonical(list(dict.fromkeys(ledger_ids)))
+    if wanted == "[]":
+        return {}
+    rows = connection.execute(_LEDGER, (tenant, wanted)).fetchall()
+    width = len(LEDGER_COLUMNS)
+    roots: dict[str, list[Ref]] = {}
+    for row in rows:
+        mine = roots.setdefault(row[0], [])
+        if row[width] is not None:
+            mine.append(Ref(row[width], row[width + 1]))
+    first = {row[0]: row for row in reversed(rows)}
+    return {ledger_id: ledger_facts(row, sorted(roots[ledger_id])) for ledger_id, row in first.items()}

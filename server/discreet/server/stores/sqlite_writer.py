@@ -1,0 +1,151 @@
+"""The one writer thread of a SQLite store: gathers jobs, runs index changes, answers futures. Must know nothing of SQL.
+
+Jobs that arrive while a transaction runs go into the next one together. Jobs and index changes keep their order.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from discreet.server.ports import Job, JobOutcome, StoreError, Work
+
+T = TypeVar("T")
+
+GROUP_MAX = 256
+"""Jobs in one transaction."""
+QUEUE_MAX = 8_192
+"""Calls that may wait. One more is refused at once, so that a slow disk is felt as backpressure and not as memory."""
+
+
+class Lanes(Protocol):
+    """What the thread runs: it owns the connections that write."""
+
+    def record(self, jobs: Sequence[Job]) -> list[JobOutcome | StoreError]:
+        """Records jobs in one transaction."""
+        ...
+
+    def change(self, work: Callable[[Work], Any]) -> Any:
+        """Runs an index change in a transaction of its own."""
+        ...
+
+
+@dataclass(slots=True)
+class _Recording:
+    jobs: Sequence[Job]
+    future: asyncio.Future[list[JobOutcome]]
+
+
+@dataclass(slots=True)
+class _Changing:
+    work: Callable[[Work], Any]
+    future: asyncio.Future[Any]
+
+
+_Answer = tuple[asyncio.Future[Any], Any, BaseException | None]
+
+
+class WriterThread:
+    """Runs what it is given, one thing at a time, in order."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
+        self._waiting: deque[_Recording | _Changing] = deque()
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="discreet-writer", daemon=True)
+        self._thread.start()
+
+    async def record(self, jobs: Sequence[Job]) -> list[JobOutcome]:
+        """The outcomes of jobs, once they are durable."""
+        future: asyncio.Future[list[JobOutcome]] = asyncio.get_running_loop().create_future()
+        self._enqueue(_Recording(jobs, future))
+        return await future
+
+    async def change(self, work: Callable[[Work], T]) -> T:
+        """What `work` returned, once its changes are durable."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._enqueue(_Changing(work, future))
+        return await future
+
+    def stop(self) -> None:
+        """Finishes what waits, then ends the thread."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _enqueue(self, item: _Recording | _Changing) -> None:
+        with self._wake:
+            if self._stopping:
+                raise StoreError("the store is closed")
+            if len(self._waiting) >= QUEUE_MAX:
+                raise StoreError(f"the store is busy: {QUEUE_MAX} writes are waiting; try again later")
+            self._waiting.append(item)
+            self._wake.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._waiting and not self._stopping:
+                    self._wake.wait()
+                if not self._waiting:
+                    return
+                first = self._waiting.popleft()
+                group = [first] if isinstance(first, _Changing) else [first, *self._more(len(first.jobs))]
+            _deliver(self._answers(group))
+
+    def _more(self, size: int) -> list[_Recording]:
+        """The jobs that wait right behind, as far as they fit."""
+        more: list[_Recording] = []
+        while self._waiting:
+            item = self._waiting[0]
+            if not isinstance(item, _Recording) or size + len(item.jobs) > GROUP_MAX:
+                break
+            size += len(item.jobs)
+            self._waiting.popleft()
+            more.append(item)
+        return more
+
+    def _answers(self, group: Sequence[_Recording | _Changing]) -> list[_Answer]:
+        wanted = [item for item in group if not item.future.cancelled()]
+        recordings = [item for item in wanted if isinstance(item, _Recording)]
+        answers = self._recorded(recordings) if recordings else []
+        for item in wanted:
+            if isinstance(item, _Changing):
+                try:
+                    answers.append((item.future, self._lanes.change(item.work), None))
+                except BaseException as error:  # noqa: BLE001 - the caller's own exception goes back to the caller
+                    answers.append((item.future, None, error))
+        return answers
+
+    def _recorded(self, recordings: Sequence[_Recording]) -> list[_Answer]:
+        outcomes = iter(self._lanes.record([job for item in recordings for job in item.jobs]))
+        answers: list[_Answer] = []
+        for item in recordings:
+            mine = [next(outcomes) for _ in item.jobs]
+            failed = next((outcome for outcome in mine if isinstance(outcome, StoreError)), None)
+            answers.append((item.future, mine, failed))
+        return answers
+
+
+def _deliver(answers: Sequence[_Answer]) -> None:
+    """Answers on the loops that wait: one wake-up a loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+    for answer in answers:
+        by_loop.setdefault(answer[0].get_loop(), []).append(answer)
+    for loop, mine in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, mine)
+
+
+def _settle(answers: Sequence[_Answer]) -> None:
+    for future, result, error in answers:
+        if future.cancelled():
+            continue
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)

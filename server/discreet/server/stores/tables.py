@@ -1,0 +1,296 @@
+"""The tables of both databases, in one metadata. Must know nothing of adapters, calls or decisions.
+
+- Ids are text compared by exact code points: BINARY in SQLite, COLLATE "C" in PostgreSQL.
+- Times are microseconds since 1970 UTC.
+- Collections are canonical JSON as text, so that what is stored is what is read on either database.
+- `record_revision`, `grant_event`, `ledger*`, `audit_*`, `policy_revision` and `change` are only ever inserted into;
+  `record_latest` is derived from the revisions for quick reads; `authority` is the one row that is updated
+  (docs/decisions/0020).
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+Id = Text().with_variant(Text(collation="C"), "postgresql")
+metadata = MetaData()
+
+authority = Table(
+    "authority",
+    metadata,
+    Column("one", SmallInteger, primary_key=True, autoincrement=False),
+    Column("epoch", Id, nullable=False),
+    Column("bound_to", Id, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("changed_seq", BigInteger, nullable=False),
+    Column("policy_revision", BigInteger, nullable=False),
+    CheckConstraint("one = 1", name="authority_is_one_row"),
+)
+"""The one order. `bound_to` names the database that the epoch belongs to (PostgreSQL: its system and timeline)."""
+
+change = Table(
+    "change",
+    metadata,
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Id, nullable=False),
+    Column("tenant", Id, nullable=False),
+    Column("id", Id, nullable=False),
+)
+
+record_revision = Table(
+    "record_revision",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("record_id", Id, primary_key=True),
+    Column("version", Id, primary_key=True),
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", SmallInteger, nullable=False),
+    Column("digest", Id, nullable=False),
+    Column("source_label", Id, nullable=False),
+    Column("collector", Id, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("is_current", Boolean, nullable=False),
+    Column("as_of", BigInteger),
+    Column("basis", Id, nullable=False),
+    Column("scopes", Id, nullable=False),
+    Column("attributes", Id, nullable=False),
+    Column("assessment_expires_at", BigInteger),
+    Column("superseded_by_id", Id),
+    Column("superseded_by_version", Id),
+    Column("suspended", Boolean, nullable=False),
+    Column("unreachable", Boolean, nullable=False),
+    Column("revoked", Id),
+    Column("origin", SmallInteger, nullable=False),
+    Column("own_source", Boolean, nullable=False),
+    Column("of_refs", Id, nullable=False),
+    Column("fields", Id, nullable=False),
+    Column("formula", Id, nullable=False),
+    Column("inputs", Id, nullable=False),
+    Column("roots", Id, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Every revision of every record version; the last one counts."""
+
+record_latest = Table(
+    "record_latest",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("record_id", Id, primary_key=True),
+    Column("version", Id, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("is_current", Boolean, nullable=False),
+    Column("source_label", Id, nullable=False),
+    Column("skeleton", Id, nullable=False),
+    Index(
+        "record_latest_current",
+        "tenant",
+        "record_id",
+        unique=True,
+        sqlite_where=text("is_current"),
+        postgresql_where=text("is_current"),
+    ),
+    Index("record_latest_label", "tenant", "source_label", "record_id", "version"),
+    Index("record_latest_skeleton", "tenant", "source_label", "skeleton", "record_id"),
+    sqlite_with_rowid=False,
+)
+"""Derived: which revision of a version is the last, and which version of a record is current."""
+
+grant_event = Table(
+    "grant_event",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("principal_id", Id, primary_key=True),
+    Column("scope", Id, primary_key=True),
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("withdrawn", Boolean, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("not_before", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Index("grant_event_principal", "tenant", "principal_id", "seq"),
+    sqlite_with_rowid=False,
+)
+"""Grants and, as rows of their own, their withdrawals. A grant stands while no withdrawal of its generation exists."""
+
+policy_revision = Table(
+    "policy_revision",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("commit_id", Id, nullable=False),
+    Column("digest", Id, nullable=False),
+    Column("dirty", Boolean, nullable=False),
+    Column("bundle", LargeBinary, nullable=False),
+    Column("published_at", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+)
+
+receipt_key = Table(
+    "receipt_key",
+    metadata,
+    Column("key_id", Id, primary_key=True),
+    Column("secret", LargeBinary, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("ledger_id", Id, primary_key=True),
+    Column("session_id", Id, nullable=False),
+    Column("answer_id", Id, nullable=False),
+    Column("segment_id", Id, nullable=False),
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("principal_id", Id, nullable=False),
+    Column("segment_digest", Id, nullable=False),
+    Column("grounding", SmallInteger, nullable=False),
+    Column("segment", LargeBinary, nullable=False),
+    Column("need_numbers", Boolean, nullable=False),
+    Column("need_advice", Boolean, nullable=False),
+    Column("valid_until", BigInteger),
+    Column("policy_revision", BigInteger, nullable=False),
+    Column("grants_revision", BigInteger),
+    Column("seq", BigInteger, nullable=False),
+    Column("committed_at", BigInteger, nullable=False),
+    Column("store_by", BigInteger, nullable=False),
+    Column("writer", BigInteger, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    UniqueConstraint("tenant", "session_id", "answer_id", "segment_id", name="ledger_natural_key"),
+    Index("ledger_seq", "seq"),
+)
+"""What was disclosed: ids and digests, no content. (writer, n) is the audit chain's link that was written with it."""
+
+ledger_root = Table(
+    "ledger_root",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("ledger_id", Id, primary_key=True),
+    Column("record_id", Id, primary_key=True),
+    Column("version", Id, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    ForeignKeyConstraint(["tenant", "ledger_id"], ["ledger.tenant", "ledger.ledger_id"], name="ledger_root_of"),
+    Index("ledger_root_record", "tenant", "record_id", "version", "ledger_id"),
+    sqlite_with_rowid=False,
+)
+"""Every record version that a committed segment rests on, with the revision at which it was judged."""
+
+audit_writer = Table(
+    "audit_writer",
+    metadata,
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Id, nullable=False, unique=True),
+    Column("opened_at", BigInteger, nullable=False),
+)
+
+audit_link = Table(
+    "audit_link",
+    metadata,
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("n", BigInteger, primary_key=True, autoincrement=False),
+    Column("prev", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("heads", Id, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+)
+"""One link a transaction. `heads`: in a writer's first link, the others' last heads. `seq` 0: not in the order."""
+
+audit_row = Table(
+    "audit_row",
+    metadata,
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("n", BigInteger, primary_key=True, autoincrement=False),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    Column("tenant", Id, nullable=False),
+    Column("request_id", Id, nullable=False),
+    Column("act", SmallInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("principal_id", Id, nullable=False),
+    Column("session_id", Id, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("audit_row_request", "tenant", "request_id"),
+)
+
+audit_decision = Table(
+    "audit_decision",
+    metadata,
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("tenant", Id, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("decision_id", Id, nullable=False),
+    Column("principal_id", Id, nullable=False),
+    Column("session_id", Id, nullable=False),
+    Column("verdict", SmallInteger, nullable=False),
+    Column("reason", SmallInteger, nullable=False),
+    Column("rule", Id, nullable=False),
+    Column("moment", SmallInteger, nullable=False),
+    Column("policy_revision", BigInteger, nullable=False),
+    Index("audit_decision_id", "decision_id"),
+    Index("audit_decision_tenant", "tenant", "at", "writer", "place"),
+    Index("audit_decision_session", "tenant", "session_id", "at", "writer", "place"),
+    Index("audit_decision_principal", "tenant", "principal_id", "at", "writer", "place"),
+    sqlite_with_rowid=False,
+)
+"""The columns by which decisions are found. (at, writer, place) is unique and never moves: every query's cursor."""
+
+audit_decision_record = Table(
+    "audit_decision_record",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("record_id", Id, primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+audit_decision_label = Table(
+    "audit_decision_label",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("label", Id, primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+RECORDING_INSERTS = frozenset(
+    table.name
+    for table in (
+        ledger,
+        ledger_root,
+        audit_link,
+        audit_row,
+        audit_decision,
+        audit_decision_record,
+        audit_decision_label,
+    )
+)
+"""What a recording connection may insert into (A13); it may update `authority` and nothing else."""
+
+AUDIT_INSERTS = frozenset(name for name in RECORDING_INSERTS if name.startswith("audit_"))
+
+INDEX_INSERTS = (
+    frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision))
+    | AUDIT_INSERTS
+)
+"""What an index change may insert into; it may update `authority` and `record_latest`."""
+INDEX_UPDATES = frozenset({"authority", "record_latest"})

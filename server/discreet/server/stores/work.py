@@ -1,0 +1,275 @@
+"""One index transaction over either database: the port `Work` in SQLAlchemy Core. Must not open connections.
+
+The caller began the transaction, holds the authority row and commits; `discreet.server.ports.Work` is the contract.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from discreet.policy.facts import GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
+from discreet.server.ports import AuditRecord, ChangeKind, Head, PolicyRow
+from discreet.server.stores import tables
+from discreet.server.stores.chain import Chain, build_link
+from discreet.server.stores.queries import BY_REF, CURRENT, principal_grants
+from discreet.server.stores.rows import RECORD_COLUMNS, canonical, record_facts, record_row
+
+K = TypeVar("K")
+
+IN_STATEMENT_MAX = 400
+"""Keys named in one statement: far below the limits of both databases (32,766 and 65,535 values)."""
+
+_latest = tables.record_latest.c
+_revision = tables.record_revision.c
+_grants = tables.grant_event.c
+_INSERTS = {name: sa.insert(table) for name, table in tables.metadata.tables.items()}
+_UPSERT_LATEST = sa.text(
+    "INSERT INTO record_latest (tenant, record_id, version, revision, is_current, source_label, skeleton)"
+    " VALUES (:tenant, :record_id, :version, :revision, :is_current, :source_label, :skeleton)"
+    " ON CONFLICT (tenant, record_id, version) DO UPDATE SET revision = excluded.revision,"
+    " is_current = excluded.is_current, source_label = excluded.source_label, skeleton = excluded.skeleton"
+)
+_DEMOTE = (
+    sa.update(tables.record_latest)
+    .where(
+        _latest.tenant == sa.bindparam("in_tenant"),
+        _latest.record_id == sa.bindparam("of_record"),
+        _latest.version == sa.bindparam("of_version"),
+    )
+    .values(revision=sa.bindparam("to_revision"), is_current=False)
+)
+_KEPT = ["tenant", *(name for name in RECORD_COLUMNS if name not in {"revision", "is_current"})]
+_DEMOTED = sa.insert(tables.record_revision).from_select(
+    [*_KEPT, "revision", "is_current"],
+    sa.select(
+        *(_revision[name] for name in _KEPT),
+        sa.bindparam("to_revision", type_=sa.BigInteger),
+        sa.bindparam("not_current", type_=sa.Boolean),
+    ).where(
+        _revision.tenant == sa.bindparam("in_tenant"),
+        _revision.record_id == sa.bindparam("of_record"),
+        _revision.version == sa.bindparam("of_version"),
+        _revision.revision == sa.bindparam("of_revision"),
+    ),
+)
+"""The revision that a version gets when another one becomes current."""
+
+
+class SqlWork:
+    """Reads the present and appends to it, numbering each event."""
+
+    def __init__(self, connection: sa.Connection, head: Head, chain: Chain) -> None:
+        self._connection = connection
+        self._began = head
+        self._head = head
+        self._chain = chain
+        self._audit: list[AuditRecord] = []
+        self._by_ref = BY_REF[connection.dialect.name]
+
+    @property
+    def now(self) -> Micros:
+        """The database's clock."""
+        return self._head.now
+
+    @property
+    def head(self) -> Head:
+        """The authority row as it will be after the events so far."""
+        return self._head
+
+    def record(self, tenant: str, ref: Ref) -> RecordFacts | None:
+        """The latest revision of a record version."""
+        return self.records(tenant, [ref]).get(ref)
+
+    def current(self, tenant: str, record_id: str) -> RecordFacts | None:
+        """The latest revision of the record's current version."""
+        return self.currents(tenant, [record_id]).get(record_id)
+
+    def records(self, tenant: str, refs: Sequence[Ref]) -> Mapping[Ref, RecordFacts]:
+        """The latest revisions of many record versions."""
+        found = {}
+        for part in _parts(dict.fromkeys(refs)):
+            for row in self._connection.execute(self._by_ref, {"tenant": tenant, "refs": canonical(part)}):
+                facts = record_facts(row)
+                found[facts.ref] = facts
+        return found
+
+    def currents(self, tenant: str, record_ids: Sequence[str]) -> Mapping[str, RecordFacts]:
+        """The current versions of many record ids."""
+        found = {}
+        for part in _parts(dict.fromkeys(record_ids)):
+            wanted = CURRENT.where(_latest.tenant == tenant, _latest.record_id.in_(part))
+            for row in self._connection.execute(wanted):
+                found[row[0]] = record_facts(row)
+        return found
+
+    def lookalike(self, tenant: str, label: str, record_id: str, skeleton: str) -> str | None:
+        """Another record id of the same source with the same skeleton, if there is one."""
+        return self.lookalikes(tenant, label, {record_id: skeleton}).get(record_id)
+
+    def lookalikes(self, tenant: str, label: str, skeletons: Mapping[str, str]) -> Mapping[str, str]:
+        """Of record ids with their skeletons: those that look like another record id of the source, with that other."""
+        found = {}
+        for part in _parts(skeletons):
+            wanted = sa.select(_latest.skeleton, _latest.record_id).distinct()
+            wanted = wanted.where(_latest.tenant == tenant, _latest.source_label == label)
+            taken: dict[str, list[str]] = {}
+            for row in self._connection.execute(
+                wanted.where(_latest.skeleton.in_({skeletons[record_id] for record_id in part}))
+            ):
+                taken.setdefault(row.skeleton, []).append(row.record_id)
+            for record_id in part:
+                other = next((one for one in taken.get(skeletons[record_id], ()) if one != record_id), None)
+                if other is not None:
+                    found[record_id] = other
+        return found
+
+    def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
+        """Appends revisions with their id's skeleton; see the port. A version that stands twice gets two revisions."""
+        for batch in _without_repeats(records):
+            self._write_batch(tenant, batch)
+        return self._head.seq
+
+    def _write_batch(self, tenant: str, batch: Sequence[tuple[RecordFacts, str]]) -> None:
+        seqs = {record_id: self._next() for record_id in dict.fromkeys(record.record_id for record, _ in batch)}
+        self._changed(ChangeKind.RECORD, tenant, seqs)
+        takers = {record.record_id: record.version for record, _ in batch if record.current}
+        self._demote(tenant, takers, {record.ref for record, _ in batch}, seqs)
+        revisions, latest = [], []
+        for record, skeleton in batch:
+            row = record_row(tenant, record, seqs[record.record_id])
+            row["is_current"] = takers.get(record.record_id) == record.version
+            revisions.append(row)
+            latest.append(row | {"skeleton": skeleton})
+        self._insert("record_revision", revisions)
+        latest.sort(key=lambda row: bool(row["is_current"]))
+        names = ("tenant", "record_id", "version", "revision", "is_current", "source_label", "skeleton")
+        self._connection.execute(_UPSERT_LATEST, [{name: row[name] for name in names} for row in latest])
+
+    def _demote(self, tenant: str, takers: Mapping[str, str], rewritten: set[Ref], seqs: Mapping[str, int]) -> None:
+        """Ends what is current where another version takes over, but for what is rewritten in the batch anyway."""
+        rows = []
+        for part in _parts(takers):
+            wanted = sa.select(_latest.record_id, _latest.version, _latest.revision).where(
+                _latest.tenant == tenant, _latest.record_id.in_(part), _latest.is_current
+            )
+            for record_id, version, revision in self._connection.execute(wanted):
+                if version != takers[record_id] and Ref(record_id, version) not in rewritten:
+                    of = {"in_tenant": tenant, "of_record": record_id, "of_version": version, "of_revision": revision}
+                    rows.append({**of, "to_revision": seqs[record_id]})
+        if rows:
+            self._connection.execute(_DEMOTED, [row | {"not_current": False} for row in rows])
+            self._connection.execute(
+                _DEMOTE, [{name: row[name] for name in row if name != "of_revision"} for row in rows]
+            )
+
+    def grants(self, tenant: str, principal_id: str) -> PrincipalGrants:
+        """The principal's grants that are not withdrawn."""
+        return principal_grants(self._connection, tenant, principal_id)
+
+    def generation(self, tenant: str, principal_id: str, scope: str) -> int:
+        """How many grants were ever given under this key."""
+        wanted = sa.select(sa.func.coalesce(sa.func.max(_grants.generation), 0)).where(
+            _grants.tenant == tenant, _grants.principal_id == principal_id, _grants.scope == scope
+        )
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def write_grant(self, tenant: str, principal_id: str, grant: GrantFacts) -> int:
+        """Appends a grant; returns its seq."""
+        seq = self._next()
+        self._changed(ChangeKind.GRANTS, tenant, {principal_id: seq})
+        row = _grant_row(tenant, principal_id, grant.scope, grant.generation)
+        valid = {"not_before": grant.not_before, "expires_at": grant.expires_at}
+        self._insert("grant_event", [row | valid | {"withdrawn": False, "seq": seq, "at": self.now}])
+        return seq
+
+    def withdraw(self, tenant: str, principal_id: str, scope: str) -> int:
+        """Ends all standing grants of the key; returns how many."""
+        standing = [grant for grant in self.grants(tenant, principal_id).grants if grant.scope == scope]
+        if not standing:
+            return 0
+        seq = self._next()
+        self._changed(ChangeKind.GRANTS, tenant, {principal_id: seq})
+        end = {"withdrawn": True, "seq": seq, "at": self.now, "not_before": self.now, "expires_at": None}
+        self._insert(
+            "grant_event", [_grant_row(tenant, principal_id, scope, grant.generation) | end for grant in standing]
+        )
+        return len(standing)
+
+    def count_resting(self, tenant: str, ref: Ref) -> int:
+        """Committed segments that have this version among their roots."""
+        root = tables.ledger_root.c
+        wanted = sa.select(sa.func.count()).where(
+            root.tenant == tenant, root.record_id == ref.record_id, root.version == ref.version
+        )
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def publish_policy(self, expected: int, row: PolicyRow) -> int | None:
+        """Publishes a revision if the one in force is still `expected`; returns its number, or None."""
+        if self._head.policy_revision != expected:
+            return None
+        seq = self._next()
+        self._changed(ChangeKind.POLICY, "", {"": seq})
+        self._head = self._head._replace(policy_revision=expected + 1)
+        policy = {"number": expected + 1, "commit_id": row.commit, "digest": row.digest, "dirty": row.dirty}
+        self._insert("policy_revision", [policy | {"bundle": row.bundle, "published_at": row.published_at, "seq": seq}])
+        return expected + 1
+
+    def audit(self, record: AuditRecord) -> None:
+        """Adds an audit row to this transaction."""
+        self._audit.append(record)
+
+    def finish(self) -> bytes | None:
+        """Writes the authority row and the audit link; returns the link's hash, or None where there is no row."""
+        if self._head != self._began:
+            values = {name: getattr(self._head, name) for name in ("seq", "changed_seq", "policy_revision")}
+            self._connection.execute(sa.update(tables.authority).values(**values))
+        if not self._audit:
+            return None
+        link = build_link(self._chain, self._audit, self.now, self._head.seq)
+        for name, rows in (
+            ("audit_link", [link.link]),
+            ("audit_row", link.rows),
+            ("audit_decision", link.decisions),
+            ("audit_decision_record", link.records),
+            ("audit_decision_label", link.labels),
+        ):
+            names = [column.name for column in tables.metadata.tables[name].columns]
+            self._insert(name, [dict(zip(names, row, strict=True)) for row in rows])
+        return link.hash
+
+    def _next(self) -> int:
+        self._head = self._head._replace(seq=self._head.seq + 1, changed_seq=self._head.seq + 1)
+        return self._head.seq
+
+    def _changed(self, kind: ChangeKind, tenant: str, seqs: Mapping[str, int]) -> None:
+        self._insert(
+            "change", [{"seq": seq, "kind": kind.value, "tenant": tenant, "id": name} for name, seq in seqs.items()]
+        )
+
+    def _insert(self, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+        if rows:
+            self._connection.execute(_INSERTS[table], rows)
+
+
+def _grant_row(tenant: str, principal_id: str, scope: str, generation: int) -> dict[str, object]:
+    return {"tenant": tenant, "principal_id": principal_id, "scope": scope, "generation": generation}
+
+
+def _parts(keys: Iterable[K]) -> Iterator[list[K]]:
+    rest = iter(keys)
+    while part := list(islice(rest, IN_STATEMENT_MAX)):
+        yield part
+
+
+def _without_repeats(records: Sequence[tuple[RecordFacts, str]]) -> Iterator[list[tuple[RecordFacts, str]]]:
+    """The records in batches of which none names a version twice: normally one."""
+    batch: dict[Ref, tuple[RecordFacts, str]] = {}
+    for record in records:
+        if record[0].ref in batch:
+            yield list(batch.values())
+            batch = {}
+        batch[record[0].ref] = record
+    if batch:
+        yield list(batch.values())
