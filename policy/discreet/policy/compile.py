@@ -6,29 +6,19 @@ The order of files, of keys and of rules has no meaning: two sets that differ in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from discreet.policy import schema
 from discreet.policy.bundle import FILES_MAX, SET_BYTES_MAX, bundle_digest, looks_like_policy, policy_files
 from discreet.policy.cel import CelError, Condition, compile_condition
 from discreet.policy.model import Loaded, Placed, PolicySet, RuleItem, SourceItem, load
-from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, one_a_place, problem
+from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem
 from discreet.policy.references import SET_FILE, reference_problems
 from discreet.policy.rule_index import rule_index
 from discreet.policy.snapshot import Requires, Rule, Snapshot, Source
 from discreet.policy.texts_builtin import reader_texts
 from discreet.policy.texts_lint import normal_text
-from discreet.policy.warnings import warnings_of
 from discreet.policy.words import LOCALES, Grounding
 from discreet.policy.yaml import Scalar, source_offset
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What is wrong with a set, and what is legal but most likely not meant; both in the order of places."""
-
-    problems: tuple[PolicyProblem, ...]
-    warnings: tuple[PolicyProblem, ...]
 
 
 def compile_set(files: Mapping[str, bytes], *, commit: str, number: int, dirty: bool) -> Snapshot:
@@ -36,20 +26,14 @@ def compile_set(files: Mapping[str, bytes], *, commit: str, number: int, dirty: 
 
     `files` maps paths below the folder, with `/`, to contents; what is no policy file is ignored.
     """
-    loaded, rules = _load(files)
+    loaded, rules = load_set(files)
     if loaded.problems:
         raise PolicyProblems(loaded.problems)
     return _snapshot(loaded, rules, bundle_digest(files), commit=commit, number=number, dirty=dirty)
 
 
-def check_set(files: Mapping[str, bytes]) -> Report:
-    """Returns all problems and warnings of a folder's policy files; raises nothing for any bytes."""
-    loaded, _ = _load(files)
-    found = one_a_place(loaded.problems)
-    return Report(found, () if found else one_a_place(warnings_of(loaded)))
-
-
-def _load(files: Mapping[str, bytes]) -> tuple[Loaded, list[Rule]]:
+def load_set(files: Mapping[str, bytes]) -> tuple[Loaded, list[Rule]]:
+    """Returns the documents of a folder with all their problems noted, and the rules that compiled."""
     wrong_files = _file_problems(files)
     if any(found.code is Code.LIMIT for found in wrong_files):
         return Loaded(problems=wrong_files), []

@@ -120,11 +120,11 @@ def _take(loaded: Loaded, document: Document) -> None:
         loaded.sets += validated(loaded.problems, document, (), PolicySet)
     elif kind == "SourceList":
         loaded.source_lists += validated(loaded.problems, document, (), SourceList)
-        loaded.sources += _items(loaded.problems, document, "sources", SourceItem)
+        loaded.sources += items_of(loaded.problems, document, "sources", SourceItem)
         loaded.labels |= _texts_below(document, "sources", "label")
     elif kind == "DisclosurePolicy":
         loaded.policies += validated(loaded.problems, document, (), DisclosurePolicy)
-        loaded.rules += _items(loaded.problems, document, "rules", RuleItem)
+        loaded.rules += items_of(loaded.problems, document, "rules", RuleItem)
     elif kind == "Texts":
         loaded.texts += validated(loaded.problems, document, (), Texts)
         _note_text_ids(loaded, document)
@@ -173,7 +173,8 @@ def validated(problems: list[PolicyProblem], document: Document, path: Path, mod
         return []
 
 
-def _items(problems: list[PolicyProblem], document: Document, key: str, model: type[M]) -> list[Placed[M]]:
+def items_of(problems: list[PolicyProblem], document: Document, key: str, model: type[M]) -> list[Placed[M]]:
+    """Returns the items of a list that are well-formed, each judged by itself, and notes the problems of the others."""
     node = document.node((key,))
     if not isinstance(node, Items):
         return []
