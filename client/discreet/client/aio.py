@@ -11,6 +11,7 @@ from discreet.client.blocking import DEADLINE_S, failure_of
 from discreet.client.channel import OPTIONS, checked_target, generation
 from discreet.client.draft import Draft, Piece
 from discreet.client.encode import (
+    REQUEST_BYTES_MAX,
     Asking,
     Options,
     asking,
@@ -204,8 +205,10 @@ class AsyncClient:
         line = self._line()
         try:
             async with asyncio.timeout(ask.timeout_s + OVERTIME_S):
-                if self._stream and isinstance(ask.request, disclosure_pb2.CheckRequest):
-                    return await line.gatherer.check(ask.request, ask.timeout_s)
+                frame = ask.request if self._stream else None
+                # A frame that is too large would end the whole stream; it goes alone, and is refused alone.
+                if isinstance(frame, disclosure_pb2.CheckRequest) and frame.ByteSize() <= REQUEST_BYTES_MAX:
+                    return await line.gatherer.check(frame, ask.timeout_s)
                 return await line.calls[ask.method](ask.request, timeout=ask.timeout_s)
         except grpc.RpcError as error:
             return failure_of(error)

@@ -1,0 +1,85 @@
+"""Programs that tests start, stop and let fork: a scripted server, and agents that fork under a client."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from discreet.client import AsyncClient, Client
+from tests.client.asking import PRINCIPAL, SESSION, segments
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def server_process(socket: Path) -> Iterator[subprocess.Popen[str]]:
+    """A scripted server in a process of its own."""
+    command = [sys.executable, "-m", "tests.client.scripted", f"unix:{socket}"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment, with the same import path."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **more}
+
+
+def agent(mode: str, target: str, **more: str) -> list[str]:
+    """What an agent program printed, line by line; it may take 30 seconds."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.client.processes", mode, target],
+        cwd=ROOT,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return ran.stdout.splitlines()
+
+
+def _say(who: str, client: Client | AsyncClient, deadline_s: float = 2.0) -> None:
+    asked = client.retrieve(segments(1), PRINCIPAL, SESSION, deadline_s=deadline_s)
+    answer = asked if not asyncio.iscoroutine(asked) else asyncio.run(asked)
+    result = answer.results[0]
+    print(who, "allowed" if result.allowed else f"withheld {result.error.code}", flush=True)
+
+
+def _fork(in_child: Iterator[tuple[str, Client | AsyncClient]]) -> None:
+    """Runs the questions in a forked child, and waits for it."""
+    pid = os.fork()
+    if pid == 0:
+        for who, client in in_child:
+            _say(who, client)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _main(mode: str, target: str) -> None:
+    client: Client | AsyncClient = AsyncClient(target) if mode == "asyncio" else Client(target)
+    if mode != "preloaded":
+        _say("parent", client)
+    if mode == "busy":
+        for _ in range(4):
+            threading.Thread(target=_ask_for_ever, args=(client,), daemon=True).start()
+    _fork(iter([("child", client), ("child", client)]))
+    _say("parent", client)
+    os._exit(0)
+
+
+def _ask_for_ever(client: Client) -> None:
+    while True:
+        client.retrieve(segments(1), PRINCIPAL, SESSION)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], sys.argv[2])

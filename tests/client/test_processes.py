@@ -1,0 +1,65 @@
+"""What happens to a client when the server's process stands still or dies, and when its own is forked."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.client.asking import Surface, segments
+from tests.client.processes import agent, server_process
+
+
+def test_a_stopped_server_withholds_within_the_deadline_and_serves_again(surface_kind: str, socket_dir: Path) -> None:
+    """POL-16, A12: SIGSTOP leaves the connection open and silent; the deadline alone ends the wait."""
+    socket = socket_dir / "agent.sock"
+    with server_process(socket) as process:
+        surface = Surface(surface_kind, f"unix:{socket}", deadline_s=10.0)
+        assert surface.retrieve(segments()).results[0].allowed
+        process.send_signal(signal.SIGSTOP)
+        for method in (surface.retrieve, surface.commit):
+            started = time.monotonic()
+            answer = method(segments(), deadline_s=0.4)
+            assert time.monotonic() - started < 1.5
+            assert answer.everything_withheld
+            assert answer.error.code == "DEADLINE_EXCEEDED"
+        process.send_signal(signal.SIGCONT)
+        assert surface.retrieve(segments()).results[0].allowed
+        assert surface.commit(segments()).results[0].allowed
+        surface.close()
+
+
+def test_a_server_that_dies_withholds_and_its_successor_is_found(surface_kind: str, socket_dir: Path) -> None:
+    """POL-16: between two servers everything is withheld; the client needs no restart."""
+    socket = socket_dir / "agent.sock"
+    surface = Surface(surface_kind, f"unix:{socket}", deadline_s=0.5)
+    with server_process(socket):
+        assert surface.retrieve(segments(), deadline_s=10.0).results[0].allowed
+    answer = surface.retrieve(segments())
+    assert answer.everything_withheld
+    assert answer.error.code == "UNAVAILABLE"
+    with server_process(socket):
+        ends_at = time.monotonic() + 10
+        while surface.retrieve(segments()).everything_withheld:
+            assert time.monotonic() < ends_at
+    surface.close()
+
+
+@pytest.mark.parametrize("mode", ["preloaded", "threads", "busy", "asyncio"])
+def test_a_forked_process_opens_a_line_of_its_own(mode: str, socket_dir: Path) -> None:
+    """RPC-05: a client made or used before a fork, also by busy threads, answers in child and parent."""
+    socket = socket_dir / "agent.sock"
+    with server_process(socket):
+        said = agent(mode, f"unix:{socket}")
+    first = [] if mode == "preloaded" else ["parent allowed"]
+    assert said == [*first, "child allowed", "child allowed", "parent allowed"]
+
+
+def test_a_forked_process_in_which_grpc_is_stuck_withholds(socket_dir: Path) -> None:
+    """RPC-05, POL-16: with gRPC's fork support switched off a used client hangs in the child; it withholds instead."""
+    socket = socket_dir / "agent.sock"
+    with server_process(socket):
+        started = time.monotonic()
+        said = agent("threads", f"unix:{socket}", GRPC_ENABLE_FORK_SUPPORT="0")
+    assert said == ["parent allowed", "child withheld UNAVAILABLE", "child withheld UNAVAILABLE", "parent allowed"]
+    assert time.monotonic() - started < 12
