@@ -31,7 +31,7 @@ class PolicySetError(CliError):
     exit_code = ExitCode.POLICY
 
 
-class TestsFailed(CliError):
+class PolicyTestsFailed(CliError):
     """Tests of the policy set failed; its author must act."""
 
     exit_code = ExitCode.TESTS

@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import click
 
 from discreet.cli.escaping import safe, safe_block
-from discreet.cli.reading import Tree
 from discreet.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,13 +16,13 @@ if TYPE_CHECKING:
 VERDICT_STYLES = {"ALLOW": "bold green", "WITHHOLD": "bold yellow", "PURGE": "bold red"}
 
 
-def print_tree(settings: Settings, tree: Tree) -> None:
+def print_tree(settings: Settings, tree: object) -> None:
     """Prints one answer as JSON: indented for `json`, on one line for `jsonl`."""
     indent = 2 if settings.output == "json" else None
     click.echo(safe_block(json.dumps(tree, indent=indent, ensure_ascii=False)))
 
 
-def print_trees(settings: Settings, key: str, trees: Iterable[Tree]) -> None:
+def print_trees(settings: Settings, key: str, trees: Iterable[object]) -> None:
     """Prints many answers: one object with a list under `key` for `json`, one answer a line for `jsonl`."""
     if settings.output == "json":
         print_tree(settings, {key: list(trees)})
@@ -33,7 +31,6 @@ def print_trees(settings: Settings, key: str, trees: Iterable[Tree]) -> None:
         print_tree(settings, tree)
 
 
-@lru_cache(maxsize=2)
 def console(err: bool = False) -> "Console":
     """The console of this process. Without a terminal: no colours, and lines as wide as they need to be."""
     import sys
