@@ -1,7 +1,7 @@
 # Every target sets up what it needs: Python 3.11 or newer, git and make are enough. `make help` lists the targets.
 
 PYTHON ?= python3
-# Test processes side by side; the suite is written for two cores.
+# Test processes side by side; the suite is written for two cores, and each file stays in one process with its servers.
 JOBS ?= 2
 # Passed on to pytest: make test ARGS="tests/policy -k freshness"
 ARGS ?=
@@ -39,7 +39,7 @@ demo: $(READY) ## the whole story in under a minute, with real parts
 	@$(BIN)/discreet demo
 
 test: $(READY) ## the whole suite, the built wheel included (ARGS= is passed to pytest)
-	@$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: check-format check-lint check-types check-imports check-proto ## format, lint, types, boundaries, generated code
 	@echo "check: all good"

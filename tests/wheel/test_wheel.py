@@ -58,7 +58,6 @@ def _modules(root: str) -> list[str]:
     return [name for name in names if ".migrations." not in name and not name.endswith(".__main__")]
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_wheel_holds_the_shipped_files_and_nothing_else(wheel: Path) -> None:
     """Data files, migrations, stubs and `py.typed` are where the code looks for them; nothing else slips in."""
     with zipfile.ZipFile(wheel) as archive:
@@ -68,7 +67,6 @@ def test_the_wheel_holds_the_shipped_files_and_nothing_else(wheel: Path) -> None
     assert len(licenses) == 1
 
 
-@pytest.mark.xdist_group("wheel")
 @pytest.mark.parametrize("part", ["v1", "policy", "server", "client", "cli"])
 def test_every_module_imports_from_the_wheel(full: Environment, part: str) -> None:
     """E4: no module leans on the tree, on the order of imports or on a warning that nobody saw."""
@@ -78,13 +76,11 @@ def test_every_module_imports_from_the_wheel(full: Environment, part: str) -> No
     assert printed.split() == [str(len(names))]
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_command_tells_its_version(full: Environment) -> None:
     """The console script is wired, and its version is the one of the installed distribution."""
     assert version("discreet") in full.run("discreet", "--version")
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_client_lives_on_grpcio_and_protobuf_alone(bare: Environment) -> None:
     """E3: an agent that installs the client gets two dependencies, and every module of it imports with them."""
     names = [*_modules("v1"), *_modules("client")]
