@@ -24,6 +24,8 @@ DATE_PARTS: Final[dict[str, Callable[[datetime], int]]] = {
     "getMinutes": lambda date: date.minute,
     "getSeconds": lambda date: date.second,
 }
+#: Steps of looking up a time zone, whose name may come from data and be unknown.
+ZONE_STEPS: Final = 50
 #: Nanoseconds in the unit that a duration is counted in.
 SPAN_UNITS: Final = {"getHours": 3600 * SECOND, "getMinutes": 60 * SECOND, "getSeconds": SECOND}
 
@@ -33,6 +35,7 @@ def _of_date(read: Callable[[datetime], int]) -> Table:
         return read(date_in(moment, UTC))
 
     def in_zone(moment: Timestamp, name: str, budget: Budget) -> int:
+        budget.charge(ZONE_STEPS)
         return read(date_in(moment, zone(name)))
 
     return {("timestamp",): Overload(in_utc, INT), ("timestamp", "string"): Overload(in_zone, INT)}
@@ -54,6 +57,7 @@ def _milliseconds(moment: Timestamp, budget: Budget) -> int:
 
 
 def _milliseconds_in(moment: Timestamp, name: str, budget: Budget) -> int:
+    budget.charge(ZONE_STEPS)
     zone(name)
     return moment.ns % SECOND // 10**6
 

@@ -38,6 +38,7 @@ RESERVED: Final = frozenset(
 )
 KEYWORDS: Final = frozenset({"false", "in", "null", "true"})
 MACROS: Final = {"all": (2, 2), "exists": (2, 2), "exists_one": (2, 2), "filter": (2, 2), "map": (2, 3)}
+NUMBER_TEXT_MAX: Final = 64
 INTEGER: Final = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
 FLOATING: Final = re.compile(r"-?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)")
 
@@ -219,6 +220,8 @@ def _macro(operand: Node, kind: str, args: tuple[Node, ...], at: int, end: int) 
 
 def _number(text: str, at: int) -> int | float:
     """Returns the value of a number. Raises CelError for one that does not exist or does not fit."""
+    if len(text) > NUMBER_TEXT_MAX:
+        raise CelError(f"a number has at most {NUMBER_TEXT_MAX} characters", at)
     unsigned = text[-1] in "uU"
     digits = text[:-1] if unsigned else text
     if INTEGER.fullmatch(digits):

@@ -46,6 +46,7 @@ from discreet.policy.cel.schema import (
     Schema,
     Type,
     assignable,
+    comparable,
     join,
     list_of,
     map_of,
@@ -132,7 +133,7 @@ class Checker:
         raise CelError(f'no name "{node.name}"', node.start, hint=hint_for(node.name, [*self.names, *scope]))
 
     def _select(self, node: Select | Has, scope: Locals) -> AnyType:
-        if isinstance(node, Select) and qualified_type(node) and "google" not in self.names:
+        if isinstance(node, Select) and qualified_type(node) and not {"google"} & {*self.names, *scope}:
             return TYPE
         owner = self.check(node.operand, scope)
         if isinstance(owner, Record):
@@ -150,7 +151,7 @@ class Checker:
     def _index(self, node: Index, scope: Locals) -> AnyType:
         owner, key = self.check(node.operand, scope), self.check(node.key, scope)
         if owner.kind == "map" and isinstance(owner, Type):
-            if not assignable(key, owner.item) and not {key.kind, owner.item.kind} <= NUMERIC:
+            if not comparable(key, owner.item):
                 raise CelError(f"this map has keys of {owner.item}, not {key}", node.key.start)
             return owner.value
         if owner.kind == "list" and isinstance(owner, Type):
@@ -285,7 +286,7 @@ def _takes(table: Table) -> str:
 def _check_equality(left: AnyType, right: AnyType, at: int) -> None:
     if isinstance(left, Record) or isinstance(right, Record):
         raise CelError("a record cannot be compared", at, hint="compare its fields")
-    if assignable(left, right) or {left.kind, right.kind} <= NUMERIC:
+    if comparable(left, right):
         return
     hint = "a declared value is never null; ask has(record.field)" if "null" in (left.kind, right.kind) else ""
     raise CelError(f"{left} and {right} are never equal", at, hint=hint)
@@ -294,5 +295,5 @@ def _check_equality(left: AnyType, right: AnyType, at: int) -> None:
 def _check_membership(left: AnyType, right: AnyType, at: int) -> None:
     if isinstance(left, Record) or isinstance(right, Record) or right.kind not in ("list", "map", "dyn"):
         raise CelError(f"in needs a list or map, not {right}", at, hint='write x in ["a", "b"]')
-    if right.kind != "dyn" and not assignable(left, right.item) and not {left.kind, right.item.kind} <= NUMERIC:
+    if right.kind != "dyn" and not comparable(left, right.item):
         raise CelError(f"{left} is never in {right}", at)

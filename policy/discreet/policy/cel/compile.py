@@ -116,7 +116,7 @@ class Compiler:
 
     def _select(self, node: Select, scope: Scope) -> Run:
         name = qualified_type(node)
-        if name and "google" not in self.names:
+        if name and not {"google"} & {*self.names, *scope}:
             return constant(TypeValue(name))
         path = path_of(node, scope)
         operand = node.operand

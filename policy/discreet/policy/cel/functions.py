@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from discreet.policy.cel import times
@@ -97,8 +98,12 @@ def _text_of_double(value: float, budget: Budget) -> str:
     """Returns the shortest text that reads back as the same number, as C++ writes it: `1`, `1.5`, `1e+06`."""
     if value != value or value in (math.inf, -math.inf):
         return str(value)
-    digits = next(n for n in (6, 15, 16, 17) if float(f"{value:.{n}g}") == value) if value else 6
-    return f"{value:.{digits}g}"
+    _, digits, scale = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(scale, int)
+    exponent = len(digits) + scale - 1
+    if value == 0 or -5 < exponent < 6:
+        return f"{value:.{max(0, -scale)}f}"
+    return f"{value:.{len(digits) - 1}e}"
 
 
 def _text_of_bytes(value: bytes, budget: Budget) -> str:

@@ -51,7 +51,7 @@ def quantified(loop: Loop, test: Run, decisive: bool) -> Run:
     def run(activation: Activation, budget: Budget) -> bool:
         value: object
         elements, inner = loop.begin(activation, budget)
-        errors: list[EvaluationError] = []
+        failed: EvaluationError | None = None
         for inner[name] in elements:
             try:
                 value = test(inner, budget)
@@ -60,9 +60,9 @@ def quantified(loop: Loop, test: Run, decisive: bool) -> Run:
                 if value is not neutral:
                     raise not_bool(f"{kind}()", value)
             except EvaluationError as error:
-                errors.append(error)
-        if errors:
-            raise first(errors)
+                failed = error if failed is None else first([failed, error])
+        if failed:
+            raise failed
         return neutral
 
     return run

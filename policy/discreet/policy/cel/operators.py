@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from discreet.policy.cel import times
-from discreet.policy.cel.errors import ErrorCode, EvaluationError, overflow
+from discreet.policy.cel.errors import ErrorCode, EvaluationError, overflow, wrong_type
 from discreet.policy.cel.limits import CHARS_PER_STEP, Budget
 from discreet.policy.cel.overloads import Overload, Table
 from discreet.policy.cel.schema import BOOL, BYTES, DOUBLE, DURATION, INT, LIST_DYN, NUMERIC, STRING, TIMESTAMP, UINT
-from discreet.policy.cel.values import INT_MAX, INT_MIN, KINDS, UINT_MAX, Uint, as_key, from_key
+from discreet.policy.cel.values import INT_MAX, INT_MIN, KINDS, UINT_MAX, Uint, as_key, from_key, kind_of
 
 Sequence = list[object] | tuple[object, ...] | frozenset[object]
 
@@ -67,9 +67,9 @@ def _divide_doubles(left: float, right: float, budget: Budget) -> float:
     return float("-inf") if negative else float("inf")
 
 
-def _joined(left: str | bytes, right: str | bytes, budget: Budget) -> object:
+def _joined(left: Any, right: Any, budget: Budget) -> object:
     budget.charge((len(left) + len(right)) // CHARS_PER_STEP)
-    return left + right  # type: ignore[operator]  # the table pairs str with str and bytes with bytes
+    return left + right
 
 
 def _joined_lists(left: Sequence, right: Sequence, budget: Budget) -> object:
@@ -190,15 +190,17 @@ def contained(needle: object, haystack: object, budget: Budget) -> bool:
     if isinstance(haystack, dict):
         return has_key(haystack, needle)
     if type(haystack) not in LIST_TYPES:
-        raise EvaluationError(ErrorCode.TYPE, f"in needs a list or map, found {KINDS.get(type(haystack), 'record')}")
+        raise wrong_type(f"in needs a list or map, not {kind_of(haystack)}")
     assert isinstance(haystack, list | tuple | frozenset)
     budget.charge(len(haystack))
     return any(equal(needle, item, budget) for item in haystack)
 
 
 def has_key(mapping: dict[object, object], key: object) -> bool:
-    """Says whether a map has a key; a value that can be no key is not there."""
-    return type(key) in KEY_TYPES and as_key(key) in mapping
+    """Says whether a map has a key, or raises for a value that can be none."""
+    if type(key) in KEY_TYPES:
+        return as_key(key) in mapping
+    raise wrong_type(f"{kind_of(key)} is no key of a map")
 
 
 KEY_TYPES: Final = frozenset({str, int, Uint, bool, float})

@@ -108,11 +108,12 @@ def _tree(lark: Lark, text: str) -> Node:
         raise CelError(f'unexpected "{shown}"', at, hint=_hint(text, at, shown)) from None
     except UnexpectedInput as error:
         raise CelError("not an expression", _offset(error)) from None
-    return root  # type: ignore[return-value]  # the builder's start rule returns nodes, which lark cannot express
+    assert isinstance(root, Node)
+    return root
 
 
 def _offset(error: Exception) -> int:
-    """Returns where the parser stopped; lark declares the attribute as None in the class and sets it in the instance."""
+    """Returns where the parser stopped, which lark declares as None in the class and sets in the instance."""
     return int(getattr(error, "pos_in_stream", None) or 0)
 
 

@@ -17,7 +17,10 @@ from discreet.policy.cel.limits import Budget
 
 PATTERN_MAX: Final = 1024
 PATTERNS_CACHED_MAX: Final = 256
-PATTERN_MEMORY_BYTES: Final = 1 << 20
+#: Memory of a pattern that stands in a policy, and of one that comes from data, which so is refused in under 1 ms.
+MEMORY_BYTES: Final = 1 << 20
+DATA_MEMORY_BYTES: Final = 1 << 17
+DATA_PATTERN_STEPS: Final = 500
 #: Bytes of text that one step may search, and instructions of a pattern that make a byte cost double.
 BYTES_PER_STEP: Final = 32
 INSTRUCTIONS_PER_STEP: Final = 256
@@ -25,15 +28,14 @@ INSTRUCTIONS_PER_STEP: Final = 256
 Search = Callable[[str, Budget], bool]
 
 
-@lru_cache(maxsize=PATTERNS_CACHED_MAX)
-def searcher(pattern: str) -> Search:
+def searcher(pattern: str, memory_bytes: int = MEMORY_BYTES) -> Search:
     """Returns the search for a pattern anywhere in a text. Raises EvaluationError(ARGUMENT) for a bad pattern."""
     if len(pattern) > PATTERN_MAX:
         raise bad_argument(f"a pattern has at most {PATTERN_MAX} characters")
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    options.max_mem = PATTERN_MEMORY_BYTES
+    options.max_mem = memory_bytes
     try:
         compiled = re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError):
@@ -52,7 +54,12 @@ def searcher(pattern: str) -> Search:
     return found
 
 
+@lru_cache(maxsize=PATTERNS_CACHED_MAX)
+def _data_searcher(pattern: str) -> Search:
+    return searcher(pattern, DATA_MEMORY_BYTES)
+
+
 def matches(text: str, pattern: str, budget: Budget) -> bool:
-    """Says whether a pattern that is only known now is found in a text."""
-    budget.charge(1 + len(pattern))
-    return searcher(pattern)(text, budget)
+    """Says whether a pattern that is only known now is found in a text; it costs the same, cached or not."""
+    budget.charge(DATA_PATTERN_STEPS + len(pattern))
+    return _data_searcher(pattern)(text, budget)

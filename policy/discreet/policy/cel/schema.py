@@ -120,6 +120,14 @@ def assignable(given: AnyType, wanted: AnyType) -> bool:
     return all(assignable(a, b) for a, b in pairs)
 
 
+def comparable(left: AnyType, right: AnyType) -> bool:
+    """Says whether values of two types may be equal: numbers of all types may, alone or inside lists and maps."""
+    if isinstance(left, Record) or isinstance(right, Record) or left.kind != right.kind:
+        return assignable(left, right) or {left.kind, right.kind} <= NUMERIC
+    pairs = zip(left.args or right.args, right.args or left.args, strict=True)
+    return all(comparable(a, b) for a, b in pairs)
+
+
 def join(first: AnyType, second: AnyType) -> AnyType:
     """Returns the one type of two, dyn where they differ."""
     return first if first == second else DYN

@@ -20,8 +20,8 @@ TEXT_MAX: Final = 64
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 TIMESTAMP_MIN: Final = -62_135_596_800 * SECOND
 TIMESTAMP_MAX: Final = 253_402_300_800 * SECOND - 1
-#: The bound of google.protobuf.Duration.
-DURATION_MAX: Final = 315_576_000_000 * SECOND
+#: What int64 nanoseconds hold: other implementations overflow or saturate past it.
+DURATION_MAX: Final = 2**63 - 1
 
 RFC3339: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
@@ -154,7 +154,10 @@ def duration_text(span: Duration) -> str:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> tzinfo:
-    """Returns a time zone by its IANA name or its offset from UTC (`+02:00`). Raises EvaluationError(ARGUMENT)."""
+    """Returns a time zone by its IANA name or its offset from UTC (`+02:00`). Raises EvaluationError(ARGUMENT).
+
+    The one read of files in this package: the system's time zones, cached.
+    """
     offset = ZONE_OFFSET.fullmatch(name) if len(name) <= TEXT_MAX else None
     if offset and int(offset.group(2)) <= 23 and int(offset.group(3)) <= 59:
         ahead = timedelta(hours=int(offset.group(2)), minutes=int(offset.group(3)))

@@ -11,14 +11,21 @@ import json
 from dataclasses import fields
 from typing import Any, Final, get_args
 
+from discreet.policy.cel.build import MACROS
 from discreet.policy.cel.errors import CelError
 from discreet.policy.cel.limits import DEFAULT, Limits
-from discreet.policy.cel.nodes import Const, Node, bound
-from discreet.policy.cel.values import Uint
+from discreet.policy.cel.nodes import Binary, Call, Const, Logic, Macro, MapLit, Node, Unary, bound
+from discreet.policy.cel.operators import ARITHMETIC, ORDER
+from discreet.policy.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 VERSION: Final = 1
 NODES: Final[dict[str, type[Any]]] = {each.__name__: each for each in get_args(Node)}
 SPAN: Final = ("start", "end")
+TEXTS: Final = frozenset({"field", "kind", "name", "op", "variable"})
+LISTS: Final = frozenset({"args", "entries", "items", "parts"})
+OPTIONAL: Final = frozenset({"test", "transform"})
+BINARY: Final = frozenset({"==", "!=", "in", *ORDER, *ARITHMETIC})
+NOT_A_TREE: Final = "not the tree of a condition"
 
 Tree = dict[str, Any]
 
@@ -58,39 +65,72 @@ def _encode(value: Any, *, spans: bool) -> Any:
 
 def _node(data: Any, depth: int) -> Node:
     """Returns the node of a list, at most so many levels deep."""
-    if depth < 0 or not isinstance(data, list) or not data or data[0] not in NODES:
-        raise CelError("not the tree of a condition")
-    made = NODES[data[0]]
+    made = NODES.get(data[0]) if isinstance(data, list) and data and isinstance(data[0], str) else None
+    if depth <= 0 or made is None:
+        raise CelError(NOT_A_TREE)
     wanted = fields(made)
     if len(data) != len(wanted) + 1:
-        raise CelError("not the tree of a condition")
+        raise CelError(NOT_A_TREE)
     parts = [_part(value, each.name, made, depth) for value, each in zip(data[1:], wanted, strict=True)]
     node: Node = made(*parts)
+    if not _sound(node):
+        raise CelError(NOT_A_TREE)
     return node
 
 
 def _part(value: Any, name: str, owner: type[Any], depth: int) -> Any:
     """Returns one part of a node, of the shape that its name has in every kind of node."""
-    if name in SPAN and type(value) is int:
-        return value
-    if owner is Const and name == "value":
+    if name in SPAN:
+        fits = type(value) is int
+    elif owner is Const:
         return _constant(value)
-    if isinstance(value, list):
-        return _node(value, depth - 1)
-    if isinstance(value, dict) and isinstance(value.get("nodes"), list):
+    elif name in TEXTS:
+        fits = isinstance(value, str)
+    elif name == "method":
+        fits = isinstance(value, bool)
+    elif name in LISTS:
+        if not isinstance(value, dict) or not isinstance(value.get("nodes"), list):
+            raise CelError(NOT_A_TREE)
         return tuple(_node(each, depth - 1) for each in value["nodes"])
-    if value is None and name in ("test", "transform"):
+    elif value is None and name in OPTIONAL:
         return None
-    if isinstance(value, str | bool):
-        return value
-    raise CelError("not the tree of a condition")
+    else:
+        return _node(value, depth - 1)
+    if not fits:
+        raise CelError(NOT_A_TREE)
+    return value
+
+
+def _sound(node: Node) -> bool:
+    """Says whether a node has what the parser would have given it, beyond the types of its parts."""
+    match node:
+        case Binary():
+            return node.op in BINARY
+        case Unary():
+            return node.op in ("!", "-")
+        case Logic():
+            return node.op in ("&&", "||") and len(node.parts) >= 2
+        case Call():
+            return bool(node.args) or not node.method
+        case MapLit():
+            return len(node.entries) % 2 == 0
+        case Macro():
+            tests, transforms = node.test is not None, node.transform is not None
+            return transforms if node.kind == "map" else node.kind in MACROS and tests and not transforms
+        case _:
+            return True
 
 
 def _constant(value: Any) -> Any:
+    """Returns the value of a literal, within the range of its type."""
     if isinstance(value, dict) and isinstance(value.get("bytes"), str):
-        return bytes.fromhex(value["bytes"])
-    if isinstance(value, dict) and type(value.get("uint")) is int:
-        return Uint(value["uint"])
-    if value is None or isinstance(value, bool | int | float | str):
+        try:
+            return bytes.fromhex(value["bytes"])
+        except ValueError:
+            raise CelError(NOT_A_TREE) from None
+    unsigned = value.get("uint") if isinstance(value, dict) else None
+    if type(unsigned) is int and 0 <= unsigned <= UINT_MAX:
+        return Uint(unsigned)
+    if value is None or isinstance(value, bool | float | str) or (type(value) is int and INT_MIN <= value <= INT_MAX):
         return value
-    raise CelError("not the tree of a condition")
+    raise CelError(NOT_A_TREE)

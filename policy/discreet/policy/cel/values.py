@@ -49,7 +49,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A span of time in whole nanoseconds, signed, at most about 10,000 years."""
+    """A span of time in whole nanoseconds, signed, at most about 292 years."""
 
     ns: int
 

@@ -1,0 +1,1 @@
+"""Conditions: tables of cases, attacks on the guards, the oracle, threads."""
