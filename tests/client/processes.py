@@ -51,7 +51,7 @@ def _say(who: str, client: Client | AsyncClient, deadline_s: float = 2.0) -> Non
     asked = client.retrieve(segments(1), PRINCIPAL, SESSION, deadline_s=deadline_s)
     answer = asked if not asyncio.iscoroutine(asked) else asyncio.run(asked)
     result = answer.results[0]
-    print(who, "allowed" if result.allowed else f"withheld {result.error.code}", flush=True)
+    print(who, "allowed" if result.allowed else f"withheld {answer.error and answer.error.code}", flush=True)
 
 
 def _fork(in_child: Iterator[tuple[str, Client | AsyncClient]]) -> None:

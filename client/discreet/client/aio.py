@@ -3,15 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack
 
 import grpc
 
-from discreet.client.blocking import DEADLINE_S, failure_of
-from discreet.client.channel import OPTIONS, checked_target, generation
+from discreet.client.aio_line import LoopLine
+from discreet.client.blocking import DEADLINE_S
 from discreet.client.draft import Draft, Piece
 from discreet.client.encode import (
-    REQUEST_BYTES_MAX,
     Asking,
     Options,
     asking,
@@ -22,39 +21,15 @@ from discreet.client.encode import (
     replay_batches,
 )
 from discreet.client.filtering import Filtered, sieve
-from discreet.client.gathering import Gatherer
 from discreet.client.info import ServerInfo, server_info
 from discreet.client.levels import ServerLevel
 from discreet.client.model import Binding, Principal, Segment
-from discreet.client.result import Answer, Clock, Failure, steady_clock
-from discreet.client.talk import Ask, Method, Pause, Reply, Response, Talk, question
+from discreet.client.result import Answer, Clock, steady_clock
+from discreet.client.talk import Ask, Method, Pause, Reply, Talk, question
 from discreet.client.words import Moment
-from discreet.v1 import disclosure_pb2, disclosure_pb2_grpc, server_pb2, server_pb2_grpc
-
-# What a call may take beyond its deadline before it is given up from outside.
-OVERTIME_S = 0.2
+from discreet.v1 import server_pb2
 
 Candidate = TypeVar("Candidate")
-_Call: TypeAlias = Callable[..., Awaitable[Response]]
-
-
-class _Line:
-    """An open channel, tied to the loop and the process that opened it."""
-
-    __slots__ = ("calls", "channel", "gatherer", "loop", "process")
-
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.process = generation()
-        self.channel = channel
-        disclosure = disclosure_pb2_grpc.DisclosureServiceStub(channel)
-        server = server_pb2_grpc.ServerServiceStub(channel)
-        self.calls: dict[Method, _Call] = {
-            Method.CHECK: disclosure.Check,
-            Method.COMMIT: disclosure.Commit,
-            Method.SERVER_INFO: server.GetServerInfo,
-        }
-        self.gatherer = Gatherer(disclosure.CheckStream)
 
 
 class AsyncClient:
@@ -75,18 +50,14 @@ class AsyncClient:
         clock: Clock = steady_clock,
         stream: bool = False,
     ) -> None:
-        self._target = checked_target(target, credentials)
-        self._credentials = credentials
+        self._line = LoopLine(target, credentials, stream=stream)
         self._defaults: Options = {
             "tenant": tenant,
             "deadline_s": positive_seconds("deadline_s", deadline_s),
             "locale": known_locale(locale),
         }
         self._clock = clock
-        self._stream = stream
         self._level = ServerLevel()
-        # The last is in use; earlier ones belong to loops that ended or to the process before a fork: not touched.
-        self._lines: list[_Line] = []
         self._closed = False
 
     async def check(
@@ -163,15 +134,12 @@ class AsyncClient:
     async def server_info(self) -> ServerInfo:
         """What the server says of itself; ServerUnreachable where it says nothing."""
         request = server_pb2.GetServerInfoRequest()
-        return server_info(await self._send(Ask(Method.SERVER_INFO, request, self._defaults["deadline_s"])))
+        return server_info(await self._line.send(Ask(Method.SERVER_INFO, request, self._defaults["deadline_s"])))
 
     async def close(self) -> None:
         """Ends the line; calls under way are withheld."""
         self._closed = True
-        if self._lines and self._is_own(self._lines[-1]):
-            line = self._lines.pop()
-            await line.gatherer.close()
-            await line.channel.close()
+        await self._line.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -198,39 +166,7 @@ class AsyncClient:
                 await asyncio.sleep(step.seconds)
                 reply = None
             else:
-                reply = await self._send(step)
-
-    async def _send(self, ask: Ask) -> Response | Failure:
-        """The response, or why there is none. Only the caller's own cancellation passes through."""
-        line = self._line()
-        try:
-            async with asyncio.timeout(ask.timeout_s + OVERTIME_S):
-                frame = ask.request if self._stream else None
-                # A frame that is too large would end the whole stream; it goes alone, and is refused alone.
-                if isinstance(frame, disclosure_pb2.CheckRequest) and frame.ByteSize() <= REQUEST_BYTES_MAX:
-                    return await line.gatherer.check(frame, ask.timeout_s)
-                return await line.calls[ask.method](ask.request, timeout=ask.timeout_s)
-        except grpc.RpcError as error:
-            return failure_of(error)
-        except TimeoutError:
-            return Failure("DEADLINE_EXCEEDED", "no answer in time")
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            return Failure("CANCELLED", "the line was closed")
-
-    def _is_own(self, line: _Line) -> bool:
-        return line.process == generation() and line.loop is asyncio.get_running_loop()
-
-    def _line(self) -> _Line:
-        if not self._lines or not self._is_own(self._lines[-1]):
-            if self._credentials is None:
-                channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
-            else:
-                channel = grpc.aio.secure_channel(self._target, self._credentials, options=OPTIONS)
-            self._lines.append(_Line(channel))
-        return self._lines[-1]
+                reply = await self._line.send(step)
 
 
 class AsyncPublishing:

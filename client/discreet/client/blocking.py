@@ -1,14 +1,12 @@
 """The client for code that waits in threads. Everything but the line itself is shared with the asyncio client."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar, Unpack, cast
+from typing import Self, TypeVar, Unpack
 
 import grpc
 
-from discreet.client.channel import OPTIONS, checked_target, generation
 from discreet.client.draft import Draft, Piece
 from discreet.client.encode import (
     Asking,
@@ -23,19 +21,16 @@ from discreet.client.encode import (
 from discreet.client.filtering import Filtered, sieve
 from discreet.client.info import ServerInfo, server_info
 from discreet.client.levels import ServerLevel
+from discreet.client.line import ThreadsLine
 from discreet.client.model import Binding, Principal, Segment
-from discreet.client.result import Answer, Clock, Failure, steady_clock
-from discreet.client.talk import Ask, Method, Pause, Reply, Response, Talk, question
+from discreet.client.result import Answer, Clock, steady_clock
+from discreet.client.talk import Ask, Method, Pause, Reply, Talk, question
 from discreet.client.words import Moment
-from discreet.v1 import disclosure_pb2_grpc, server_pb2, server_pb2_grpc
+from discreet.v1 import server_pb2
 
 DEADLINE_S = 2.0
-# What a call in a forked process may take beyond its deadline before gRPC itself counts as stuck.
-STUCK_AFTER_S = 0.2
 
 Candidate = TypeVar("Candidate")
-_Call: TypeAlias = Callable[..., Response]
-_Line: TypeAlias = tuple[grpc.Channel, dict[Method, _Call]]
 
 
 class Client:
@@ -56,8 +51,7 @@ class Client:
         credentials: grpc.ChannelCredentials | None = None,
         clock: Clock = steady_clock,
     ) -> None:
-        self._target = checked_target(target, credentials)
-        self._credentials = credentials
+        self._line = ThreadsLine(target, credentials)
         self._defaults: Options = {
             "tenant": tenant,
             "deadline_s": positive_seconds("deadline_s", deadline_s),
@@ -65,10 +59,6 @@ class Client:
         }
         self._clock = clock
         self._level = ServerLevel()
-        # By generation of the process. Those of ancestors are kept, untouched: closing one reaches into a dead line.
-        self._lines: dict[int, _Line] = {}
-        self._proven: set[int] = {0}
-        self._stuck: set[int] = set()
         self._closed = False
 
     def check(
@@ -146,15 +136,13 @@ class Client:
     def server_info(self) -> ServerInfo:
         """What the server says of itself; ServerUnreachable where it says nothing."""
         return server_info(
-            self._send(Ask(Method.SERVER_INFO, server_pb2.GetServerInfoRequest(), self._defaults["deadline_s"]))
+            self._line.send(Ask(Method.SERVER_INFO, server_pb2.GetServerInfoRequest(), self._defaults["deadline_s"]))
         )
 
     def close(self) -> None:
         """Ends the line; calls under way are withheld."""
         self._closed = True
-        line = self._lines.pop(generation(), None)
-        if line is not None:
-            line[0].close()
+        self._line.close()
 
     def __enter__(self) -> Self:
         return self
@@ -181,48 +169,7 @@ class Client:
                 time.sleep(step.seconds)
                 reply = None
             else:
-                reply = self._send(step)
-
-    def _send(self, ask: Ask) -> Response | Failure:
-        """The response, or why there is none; in a forked process, first under watch."""
-        process = generation()
-        if process in self._proven:
-            return self._call(process, ask)
-        if process in self._stuck:
-            return _STUCK
-        replies: list[Response | Failure] = []
-        watched = threading.Thread(target=lambda: replies.append(self._call(process, ask)), daemon=True)
-        watched.start()
-        watched.join(ask.timeout_s + STUCK_AFTER_S)
-        if not replies:
-            self._stuck.add(process)
-            return _STUCK
-        self._proven.add(process)
-        return replies[0]
-
-    def _call(self, process: int, ask: Ask) -> Response | Failure:
-        try:
-            return self._line(process)[1][ask.method](ask.request, timeout=ask.timeout_s)
-        except grpc.RpcError as error:
-            return failure_of(error)
-
-    def _line(self, process: int) -> _Line:
-        """The open line of this process; of two opened at once, one is kept."""
-        line = self._lines.get(process)
-        return line if line is not None else self._lines.setdefault(process, self._open())
-
-    def _open(self) -> _Line:
-        if self._credentials is None:
-            channel = grpc.insecure_channel(self._target, options=OPTIONS)
-        else:
-            channel = grpc.secure_channel(self._target, self._credentials, options=OPTIONS)
-        disclosure = disclosure_pb2_grpc.DisclosureServiceStub(channel)
-        server = server_pb2_grpc.ServerServiceStub(channel)
-        return channel, {
-            Method.CHECK: disclosure.Check,
-            Method.COMMIT: disclosure.Commit,
-            Method.SERVER_INFO: server.GetServerInfo,
-        }
+                reply = self._line.send(step)
 
 
 class Publishing:
@@ -258,18 +205,3 @@ class Publishing:
     def _commit(self, segments: tuple[Segment, ...]) -> None:
         if segments:
             self._draft.accept(self._ask(segments))
-
-
-_STUCK = Failure(
-    "UNAVAILABLE",
-    "gRPC does not work in this process: it was forked while gRPC was in use. Fork before the client's first call, or "
-    "leave GRPC_ENABLE_FORK_SUPPORT on",
-)
-
-
-def failure_of(error: grpc.RpcError) -> Failure:
-    """The status of a failed call."""
-    status = cast("object", error)
-    if isinstance(status, grpc.Call | grpc.aio.AioRpcError):
-        return Failure(status.code().name, status.details() or "")
-    return Failure("UNKNOWN", "the call failed without a status")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import grpc
 
-from discreet.client.blocking import failure_of
+from discreet.client.line import failure_of
 from discreet.client.result import Failure
 from discreet.v1 import disclosure_pb2
 
