@@ -1,8 +1,11 @@
 """Which texts may name things: labels, tenants, kinds, record ids, scopes, principals, digests.
 
-Every check says what is wrong. Labels and tenants are ours: plain ASCII, compared by code points. Record ids, scopes and
-principal ids come from other people's systems: exact text, never folded, refused where it could be mistaken for another.
-Functions return a problem in words, or None; they never repeat the text itself, except its code points where a look-alike is
+Every check says what is wrong. Labels and tenants are ours: plain ASCII, compared by code points. Record ids,
+scopes and
+principal ids come from other people's systems: exact text, never folded, refused where it could be mistaken for
+another.
+Functions return a problem in words, or None; they never repeat the text itself, except its code points where a
+look-alike is
 the problem. No I/O, no clock.
 """
 

@@ -5,14 +5,15 @@ withholding
 rules look at all roots, allowing ones at the bindings. An unbound one is judged once, by the rules for its kind.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from discreet.policy import schema
 from discreet.policy.cel import Budget, ConditionFailure, CostExceeded, EvaluationError
 from discreet.policy.decision import Stop
 from discreet.policy.facts import Ref
-from discreet.policy.snapshot import Rule
+from discreet.policy.rule_index import fitting
+from discreet.policy.snapshot import Rule, RuleSet
 from discreet.policy.subject import Root, Subject
 from discreet.policy.words import Effect, Grounding, Reason
 
@@ -45,11 +46,12 @@ def judge(subject: Subject) -> Stop | Allowed:
 
 
 class Unit(NamedTuple):
-    """What rules are evaluated on once: a root, or an unbound segment."""
+    """What rules are evaluated on once: a root, or an unbound segment. The rules are in the order of their ids."""
 
     root: Root | None
-    rules: tuple[Rule, ...]
-    activation: dict[str, object]
+    withholding: list[Rule]
+    allowing: list[Rule]
+    activation: Mapping[str, object]
 
     @property
     def ref(self) -> Ref | None:
@@ -63,22 +65,33 @@ class Unit(NamedTuple):
 
 
 def _units(subject: Subject) -> Iterator[Unit]:
-    index, moment = subject.call.snapshot.rules, subject.call.request.moment
+    index, moment, kind = subject.call.snapshot.rules, subject.call.request.moment, subject.segment.kind
+    shared = schema.unbound_activation(subject)
     if subject.segment.grounding is Grounding.UNBOUND:
-        fitting = (*index.by_kind.get((moment, subject.segment.kind), ()), *index.any_kind.get(moment, ()))
-        yield Unit(None, fitting, schema.unbound_activation(subject) if fitting else {})
+        yield _unit(None, kind, (index.by_kind.get((moment, kind)), index.any_kind.get(moment)), shared)
         return
+    any_source = index.any_source.get(moment)
     for root in subject.roots:
         known = root.known
-        label = known.source_label if known is not None else ""
-        fitting = tuple(
-            rule
-            for rule in (*index.by_source.get((moment, label), ()), *index.any_source.get(moment, ()))
-            if rule.kinds is None or subject.segment.kind in rule.kinds
-        )
-        yield Unit(
-            root, fitting, schema.bound_activation(subject, root) if any(r.when is not None for r in fitting) else {}
-        )
+        named = index.by_source.get((moment, known.source_label)) if known is not None else None
+        yield _unit(root, kind, (named, any_source), schema.bound_activation(shared, root))
+
+
+def _unit(root: Root | None, kind: str, sets: tuple[RuleSet | None, ...], activation: Mapping[str, object]) -> Unit:
+    found = [
+        rule
+        for rules in sets
+        if rules is not None
+        for rule in fitting(rules, activation)
+        if rule.kinds is None or kind in rule.kinds
+    ]
+    found.sort(key=_id)
+    withholding = [rule for rule in found if rule.effect is Effect.WITHHOLD]
+    return Unit(root, withholding, [rule for rule in found if rule.effect is Effect.ALLOW], activation)
+
+
+def _id(rule: Rule) -> str:
+    return rule.id
 
 
 def _withheld(units: Sequence[Unit], budget: Budget) -> Stop | None:
@@ -86,11 +99,11 @@ def _withheld(units: Sequence[Unit], budget: Budget) -> Stop | None:
     true: list[tuple[str, Unit, Rule]] = []
     failed: list[tuple[str, Unit, Finding]] = []
     for unit in units:
-        for finding in _findings(unit, Effect.WITHHOLD, budget):
+        for finding in _findings(unit.withholding, unit.activation, budget):
             if finding.failure is None:
                 true.append((finding.rule.id, unit, finding.rule))
-            else:
-                failed.append((finding.rule.id, unit, finding))
+                break  # the smallest id of this unit
+            failed.append((finding.rule.id, unit, finding))
     if true:
         _, unit, rule = min(true, key=lambda found: found[0])
         return _stop(Reason.POLICY_RULE, unit.ref, rule, "withheld by rule")
@@ -107,7 +120,7 @@ def _allowed(units: Sequence[Unit], budget: Budget) -> Stop | Allowed:
     for unit in units:
         if not unit.needs_allowing:
             continue
-        findings = list(_findings(unit, Effect.ALLOW, budget))
+        findings = list(_findings(unit.allowing, unit.activation, budget))
         rules = [finding.rule for finding in findings if finding.failure is None]
         if not rules and findings:
             return _failed(unit.ref, min(findings, key=lambda finding: finding.rule.id))
@@ -120,26 +133,23 @@ def _allowed(units: Sequence[Unit], budget: Budget) -> Stop | Allowed:
     return Allowed(names[0], advice)
 
 
-def _findings(unit: Unit, effect: Effect, budget: Budget) -> Iterator[Finding]:
-    """The rules of an effect that are true for the unit or that err on it."""
-    for rule in unit.rules:
-        if rule.effect is not effect:
-            continue
+def _findings(rules: list[Rule], activation: Mapping[str, object], budget: Budget) -> Iterator[Finding]:
+    """The rules that are true for the activation or that err on it, in the order of their ids."""
+    for rule in rules:
         if rule.when is None:
             yield Finding(rule, None)
             continue
         try:
-            if rule.when.evaluate(unit.activation, budget):
+            if rule.when.evaluate(activation, budget):
                 yield Finding(rule, None)
         except ConditionFailure as failure:
             yield Finding(rule, failure)
 
 
 def _stop(reason: Reason, ref: Ref | None, rule: Rule, detail: str) -> Stop:
-    template = rule.text if reason is Reason.POLICY_RULE else ""
-    return Stop(
-        reason, ref=ref, detail=detail, gap="rule", rule=rule.id, custom_reason=rule.custom_reason, template_id=template
-    )
+    """The stop of a rule; its own reason and text stand beside POLICY_RULE alone: where it errs they may be untrue."""
+    own, template = (rule.custom_reason, rule.text) if reason is Reason.POLICY_RULE else ("", "")
+    return Stop(reason, ref=ref, detail=detail, gap="rule", rule=rule.id, custom_reason=own, template_id=template)
 
 
 def _failed(ref: Ref | None, finding: Finding) -> Stop:

@@ -8,6 +8,7 @@ caller's word.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
 from discreet.policy import cel
@@ -15,7 +16,7 @@ from discreet.policy.cel import BOOL, DURATION, MAP_DYN, STRING, TIMESTAMP, Dura
 from discreet.policy.facts import Attributes, Micros, RecordFacts
 from discreet.policy.request import Binding, Claim, Request, Segment
 from discreet.policy.snapshot import Source
-from discreet.policy.subject import Root, Subject
+from discreet.policy.subject import Call, Root, Subject
 from discreet.policy.words import Grounding
 
 Declared = cel.Type | Record | cel.Optional
@@ -231,26 +232,33 @@ class BindingView(NamedTuple):
 
 
 def unbound_activation(subject: Subject) -> dict[str, object]:
-    """Returns what the rules for an UNBOUND segment are evaluated on."""
-    request, reader = subject.call.request, subject.call.reader
-    principal = request.principal
+    """Returns what the rules for an UNBOUND segment are evaluated on; what a call's segments share is made once."""
+    call = subject.call
+    if not call.activation:
+        call.activation.update(_call_activation(call))
+    segment = SegmentView.of(subject.segment, need_numbers=subject.need_numbers, need_advice=subject.need_advice)
+    return {**call.activation, "segment": segment}
+
+
+def _call_activation(call: Call) -> dict[str, object]:
+    principal = call.request.principal
+    scopes = frozenset(call.reader.held)
     return {
-        "request": RequestView.of(request),
-        "principal": PrincipalView(
-            principal.id, frozenset(reader.held), principal.attributes, principal.claimed_scopes
-        ),
-        "segment": SegmentView.of(subject.segment, need_numbers=subject.need_numbers, need_advice=subject.need_advice),
-        "now": timestamp(subject.call.now),
+        "request": RequestView.of(call.request),
+        "principal": PrincipalView(principal.id, scopes, principal.attributes, principal.claimed_scopes),
+        "now": timestamp(call.now),
     }
 
 
-def bound_activation(subject: Subject, root: Root) -> dict[str, object]:
+def bound_activation(shared: Mapping[str, object], root: Root) -> dict[str, object]:
     """Returns what the rules for a BOUND segment are evaluated on, for one record that it rests on.
 
-    What is unknown (an undeclared source, an absent record) is absent: a condition that reads it errs, and withholds.
+    `shared` is what `unbound_activation` gave for the segment. What is unknown (an undeclared source, an absent
+    record) is absent: a condition that reads it errs, and an error withholds.
     """
-    activation = unbound_activation(subject)
-    activation["document"] = None if root.record is None else DocumentView.of(root.record)
-    activation["source"] = None if root.source is None else SourceView.of(root.source)
-    activation["binding"] = None if root.binding is None else BindingView.of(root.binding)
-    return activation
+    return {
+        **shared,
+        "document": None if root.record is None else DocumentView.of(root.record),
+        "source": None if root.source is None else SourceView.of(root.source),
+        "binding": None if root.binding is None else BindingView.of(root.binding),
+    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from discreet.policy.cel import Condition
 from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment
@@ -55,19 +56,35 @@ class Requires:
     same_grant_revision: bool = False
 
 
+class Keyed(NamedTuple):
+    """Rules that cannot be true unless one path holds one text each: looked up by that text instead of evaluated."""
+
+    path: tuple[str, ...]
+    by_text: Mapping[str, tuple[Rule, ...]]
+    rules: tuple[Rule, ...]
+    """All of them: what is evaluated where the path is absent, since then each of them may be an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules that fit a moment and a label or kind: those to evaluate in any case, and those that a look-up selects."""
+
+    plain: tuple[Rule, ...] = ()
+    keyed: tuple[Keyed, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class RuleIndex:
     """Rules by what can be looked up: bound rules by (moment, label), unbound ones by (moment, kind).
 
-    `any_source` and `any_kind` hold the rules that name none; the order of rules has no meaning. Withholding rules
-    stand
-    first in each tuple only so that the decider can stop early; ties are broken by rule id, so explanations are stable.
+    `any_source` and `any_kind` hold the rules that name none. The order of rules has no meaning: of several that decide
+    alike the one with the smallest id is named, so explanations are stable.
     """
 
-    by_source: Mapping[tuple[Moment, str], tuple[Rule, ...]]
-    any_source: Mapping[Moment, tuple[Rule, ...]]
-    by_kind: Mapping[tuple[Moment, str], tuple[Rule, ...]]
-    any_kind: Mapping[Moment, tuple[Rule, ...]]
+    by_source: Mapping[tuple[Moment, str], RuleSet]
+    any_source: Mapping[Moment, RuleSet]
+    by_kind: Mapping[tuple[Moment, str], RuleSet]
+    any_kind: Mapping[Moment, RuleSet]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Building it touches every binding in the same way, whether the record exists or 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from discreet.policy.facts import Caller, Facts, GrantFacts, Micros, RecordFacts, Ref
@@ -56,6 +56,8 @@ class Call:
     now: Micros
     policy_age_us: int
     reader: Reader
+    activation: dict[str, object] = field(default_factory=dict)
+    """What conditions read of the call as a whole; filled on first use, since most calls need it once a segment."""
 
 
 class Subject(NamedTuple):
@@ -88,7 +90,10 @@ def subject_of(
     mismatch: str = "",
     known_entry: bool = True,
 ) -> Subject:
-    """The segment laid out. `needs`: numbers, advice; `stored`: roots that a ledger entry names besides its bindings'."""
+    """The segment laid out.
+
+    `needs`: numbers, advice; `stored`: roots that a ledger entry names besides its bindings'.
+    """
     roots = roots_of(call.snapshot, call.facts, segment.bindings, stored)
     direct = roots[: len(segment.bindings)]
     evidence = tuple(r for r in direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
