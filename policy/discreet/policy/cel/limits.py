@@ -7,7 +7,8 @@ from typing import Final
 
 from discreet.policy.cel.errors import CostExceeded
 
-#: Steps that one decision may spend on its conditions unless the caller says otherwise: about 10 ms at worst.
+#: Steps that one decision may spend on its conditions unless the caller says otherwise: about 10 ms at worst, or 40 ms
+#: where every step is an error that something absorbs.
 DEFAULT_STEPS: Final = 50_000
 
 #: Code points of text that cost one step to read.
