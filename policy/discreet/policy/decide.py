@@ -201,7 +201,7 @@ def _changed(subject: Subject) -> tuple[Changed, ...]:
     found: dict[tuple[str, str], Changed] = {}
     call = subject.call
     for root in subject.direct:
-        granted = gates.granted_under(root.binding, call.facts.epoch) if root.binding is not None else None
+        granted = gates.granted_under(root.binding, call.facts) if root.binding is not None else None
         if granted is None:
             continue
         seq, policy = granted

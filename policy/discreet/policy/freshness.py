@@ -40,7 +40,11 @@ def _about(claim: Claim, now: Micros) -> Micros | None:
 
 
 def fresh_until(record: RecordFacts, source: Source | None, claim: Claim) -> Micros | None:
-    """When a record that is fresh for an assertion about now stops being so; None: never by itself."""
-    if source is None or source.max_age_us is None or record.as_of is None or claim.about is not None:
+    """When a record that is fresh for the claim stops being so; None: never by itself.
+
+    A period that is not over yet is asserted about up to now, so its evidence ages until the period ends.
+    """
+    if source is None or source.max_age_us is None or record.as_of is None:
         return None
-    return Micros(record.as_of + source.max_age_us + 1)
+    last = record.as_of + source.max_age_us
+    return None if claim.about is not None and claim.about[1] <= last else Micros(last + 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from discreet.policy import freshness, receipts
 from discreet.policy.decision import Stop
-from discreet.policy.facts import Micros
+from discreet.policy.facts import Facts, Micros
 from discreet.policy.request import Binding
 from discreet.policy.subject import Reader, Root, Subject
 from discreet.policy.token import BadToken, decode
@@ -157,7 +157,7 @@ def _record_cause(root: Root, now: Micros) -> tuple[Reason | None, str]:
 def _demand_cause(subject: Subject, bound: Binding) -> Reason | None:
     call = subject.call
     demands = call.snapshot.requires
-    granted = granted_under(bound, call.facts.epoch)
+    granted = granted_under(bound, call.facts)
     if demands.same_policy_revision and (granted is None or granted[1] != call.snapshot.number):
         return Reason.POLICY_REVISION_CHANGED
     if demands.same_grant_revision and (granted is None or granted[0] < call.facts.grants.revision):
@@ -167,16 +167,16 @@ def _demand_cause(subject: Subject, bound: Binding) -> Reason | None:
     return None
 
 
-def granted_under(bound: Binding, epoch: str) -> tuple[int, int] | None:
+def granted_under(bound: Binding, facts: Facts) -> tuple[int, int] | None:
     """(seq, policy revision) of the state that the binding was read under.
 
-    None where it names none of this database.
+    None where it names none of this database, one that is yet to come included: nobody can have read under it.
     """
     try:
         token = decode(bound.granted_under)
     except BadToken:
         return None
-    return (token.seq, token.policy_revision) if token.epoch == epoch else None
+    return (token.seq, token.policy_revision) if token.epoch == facts.epoch and token.seq <= facts.seq else None
 
 
 def freshness_gate(subject: Subject) -> Stop | None:
@@ -206,15 +206,21 @@ def _states_time(root: Root) -> bool:
 
 
 def basis(subject: Subject) -> Stop | None:
-    """Every carrier states its basis, and it is the one asked for; an unstated one is unusable from any source."""
+    """Every carrier states its basis, and it is the one asked for; an unstated one is unusable from any source.
+
+    What a binding claims of the basis is compared for every record, carrier or not.
+    """
     asked = subject.claim.basis
     for root in subject.carriers:
         stated = root.record.basis if root.record is not None else ""
-        claimed = root.binding.claimed_basis if root.binding is not None else ""
         if not stated:
             return Stop(Reason.BASIS_MISMATCH, ref=root.ref, detail="basis not stated", gap="basis")
-        if (asked and asked != stated) or (claimed and claimed != stated):
+        if asked and asked != stated:
             return Stop(Reason.BASIS_MISMATCH, ref=root.ref, detail="basis differs", gap="basis")
+    for root in subject.direct:
+        claimed = root.binding.claimed_basis if root.binding is not None else ""
+        if claimed and (root.record is None or claimed != root.record.basis):
+            return Stop(Reason.BASIS_MISMATCH, ref=root.ref, detail="claimed basis differs", gap="basis")
     return None
 
 

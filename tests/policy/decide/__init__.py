@@ -1,0 +1,1 @@
+"""The decision core, attacked: gates, rules, replay, and what a reader can learn."""
