@@ -28,11 +28,12 @@ SILENCED_WITH_REASON = re.compile(
     r"#\s*(?:type[:] ignore\[[\w,\- ]+\]|noq[a]: [A-Z]+\d+(?:, ?[A-Z]+\d+)*)\s+(?:#|-|\()\s*\S.{9,}",
 )
 OUTSIDE = re.compile(r"(?<![\w.\-])/(?:work|farm|root)/|\.\./share[d]|/opt/(?:pypi|wheels)")
-# Where a broad `except` may end: an outermost edge, which answers so that the caller withholds, and a writer that hands
-# each caller its own exception back across threads. A handler that raises again is no end.
+# Where a broad `except` may end: an outermost edge, which answers so that the caller withholds, and work done for
+# others, which hands each who waits the exception that belongs to it. A handler that raises again is no end.
 EDGES = {
     "server/discreet/server/wire/edge.py": 2,
     "server/discreet/server/servicers/stream.py": 1,
+    "server/discreet/server/stores/shared_read.py": 1,
     "server/discreet/server/stores/sqlite_writer.py": 1,
 }
 
