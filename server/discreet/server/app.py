@@ -1,0 +1,243 @@
+"""The server as a whole: put together, started, watched, drained.
+
+Exit codes are those of `errors.StartRefused`; 0 after a drain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Literal
+
+from discreet.server.calls import new_id
+from discreet.server.clock import SystemClock
+from discreet.server.config import ServerConfig
+from discreet.server.errors import PolicyRefused, StartRefused, StoreRefused
+from discreet.server.logs import Log, make_log
+from discreet.server.policies.errors import SourceRefused
+from discreet.server.policies.follower import Policies
+from discreet.server.policies.sources import source_of
+from discreet.server.ports import Clock, Head, Store, StoreError
+from discreet.server.reading.reader import FactReader
+from discreet.server.servicers.methods import Methods
+from discreet.server.servicers.server_info import server_version
+from discreet.server.stores import open_store
+from discreet.server.wire.edge import Edge
+from discreet.server.wire.health import Health
+from discreet.server.wire.listeners import Listeners
+
+WATCH_S = 0.5
+"""How often the server looks at its own state: the store, the policy revision in force, health."""
+
+Announce = Callable[[str], None]
+
+
+def _announce(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+class Server:
+    """A server between `start` and `stop`. One event loop, one store, one policy source, any number of listeners."""
+
+    def __init__(
+        self, config: ServerConfig, log: Log | None = None, store: Store | None = None, clock: Clock | None = None
+    ) -> None:
+        self.config = config
+        self.log = log if log is not None else make_log(config.log_format, config.log_level)
+        self.clock: Clock = clock if clock is not None else SystemClock()
+        self.instance = config.instance or new_id()
+        self.store: Store = store if store is not None else _store_of(config)
+        self.listeners = Listeners(config, self.log)
+        self.health = Health()
+        self.edge = Edge(self.store, self.clock, self.log, self.instance)
+        self.policies = self._policies()
+        self.methods: Methods | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._store_answers = True
+
+    def _policies(self) -> Policies:
+        try:
+            source = source_of(self.config)
+        except SourceRefused as error:
+            raise PolicyRefused(str(error)) from None
+        return Policies(source, self.store, self.clock, self.log, self.instance)
+
+    async def start(self) -> None:
+        """Serves once it returns. StartRefused says what cannot be served; nothing is left behind then."""
+        self.listeners.hold()
+        try:
+            head = await self._open()
+            await self.policies.start()
+            reader = FactReader(self.store, head)
+            self.methods = self._methods(reader)
+            await self.health.set(serving=self.policies.snapshot is not None)
+            await self.listeners.start(self.edge, self.health, self.methods.unary, self.methods.streams)
+        except BaseException:
+            await self.listeners.stop(0)
+            self.listeners.release()
+            with contextlib.suppress(StoreError):
+                await self.store.close()
+            raise
+        self._tasks = [
+            asyncio.create_task(self.policies.run(self.config.poll_s)),
+            asyncio.create_task(self._watch(reader)),
+        ]
+
+    def _methods(self, reader: FactReader) -> Methods:
+        return Methods(
+            self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
+            self.problems,
+        )  # fmt: skip
+
+    async def _open(self) -> Head:
+        try:
+            return await self.store.open()
+        except StoreError as error:
+            raise StoreRefused(str(error)) from None
+
+    async def _watch(self, reader: FactReader) -> None:
+        """Keeps health true, and takes over what other servers publish, without waiting for a call to notice."""
+        while True:
+            try:
+                async with asyncio.timeout(self.config.store_timeout_s):
+                    head = await reader.heads.read()
+                    await self.policies.at_least(head.policy_revision)
+                self._note_store(answers=True)
+            except (StoreError, TimeoutError) as error:
+                self._note_store(answers=False, why=type(error).__name__)
+            await self._set_health()
+            await asyncio.sleep(WATCH_S)
+
+    def _note_store(self, *, answers: bool, why: str = "") -> None:
+        if answers != self._store_answers:
+            self._store_answers = answers
+            if answers:
+                self.log.info("store answers again")
+            else:
+                self.log.error("store does not answer: everything is withheld", error=why)
+
+    async def _set_health(self) -> None:
+        serving = self._store_answers and self.policies.snapshot is not None
+        if await self.health.set(serving=serving):
+            self.log.info("health", serving=serving, problems=self.problems())
+
+    def problems(self) -> list[str]:
+        """What is wrong or degraded, sorted; empty where all is well."""
+        following, found = self.policies.following, []
+        if self.policies.snapshot is None:
+            found.append("policy: no revision is in force yet")
+        if following.unreachable:
+            found.append(f"policy source: {following.unreachable}")
+        if following.error:
+            found.append(f"policy: the newest revision is refused: {following.error.splitlines()[0]}")
+        if not self._store_answers:
+            found.append("store: does not answer")
+        if self.edge.refusals_lost:
+            found.append(f"audit: {self.edge.refusals_lost} refusals are not on record")
+        if self.methods is not None and self.methods.asking.tally.audit_failures:
+            found.append(
+                f"audit: {self.methods.asking.tally.audit_failures} answers were withheld since it could not be written"
+            )
+        return sorted(found)
+
+    async def stop(self, hurry: asyncio.Event | None = None) -> None:
+        """Health first, then a moment for routing to notice, then no new calls, then those under way.
+
+        Then the store. `hurry`, once set, ends the waiting.
+        """
+        await self.health.drain()
+        self.log.info("draining", under_way=self.edge.running)
+        await _until(hurry, asyncio.sleep(self.config.drain_s))
+        if self.methods is not None:
+            self.methods.streaming.drain()
+        stopping = asyncio.create_task(self.listeners.stop(self.config.grace_s))
+        await _until(hurry, self._idle())
+        await self.listeners.stop(0)
+        await stopping
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.listeners.release()
+        with contextlib.suppress(StoreError):
+            await self.store.close()
+        self.log.info("stopped")
+
+    async def _idle(self) -> None:
+        """Returns once no call is under way, or the grace is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.config.grace_s):
+                await self.edge.idle()
+
+    def ready_line(self) -> str:
+        """`READY` and what a program that started the server wants to know, as JSON."""
+        said = {
+            "instance": self.instance,
+            "version": server_version(),
+            "sockets": self.listeners.sockets,
+            "listen": self.listeners.ports,
+            "serving": self.policies.snapshot is not None,
+        }
+        return "READY " + json.dumps(said, separators=(",", ":"), sort_keys=True)
+
+
+async def _until(hurry: asyncio.Event | None, work: Coroutine[None, None, None]) -> None:
+    """Waits for the work, or until there is a hurry."""
+    task = asyncio.ensure_future(work)
+    waiting: set[asyncio.Future[None] | asyncio.Future[Literal[True]]] = {task}
+    if hurry is not None:
+        waiting.add(asyncio.ensure_future(hurry.wait()))
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for one in waiting:
+        one.cancel()
+
+
+def _store_of(config: ServerConfig) -> Store:
+    try:
+        return open_store(config.db)
+    except StoreError as error:
+        raise StoreRefused(str(error)) from None
+
+
+async def serve(config: ServerConfig, announce: Announce = _announce) -> int:
+    """Serves until SIGTERM or SIGINT, drains, and returns 0. A second signal ends the waiting. Raises StartRefused."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def told(name: str) -> None:
+        server.log.info("signal", name=name)
+        (hurry if stop.is_set() else stop).set()
+
+    server = Server(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told, number.name)
+    try:
+        starting = asyncio.create_task(server.start())
+        asked = asyncio.create_task(stop.wait())
+        await asyncio.wait({starting, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
+            return 0
+        await starting
+        line = server.ready_line()
+        server.log.info("ready", instance=server.instance, sockets=list(server.listeners.sockets.values()))
+        announce(line)
+        await stop.wait()
+        await server.stop(hurry)
+        return 0
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def run(config: ServerConfig) -> int:
+    """Serves in an event loop of its own; see `serve`."""
+    return asyncio.run(serve(config))
+
+
+__all__ = ["Server", "StartRefused", "run", "serve"]

@@ -1,0 +1,48 @@
+"""One call as the servicers see it: who, which method, under which id, until when. Knows nothing of gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+import uuid_utils
+
+from discreet.policy.facts import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the edge knows of a call before its bytes are read.
+
+    `deadline` is on the event loop's clock; None: none was set.
+    """
+
+    caller: Caller
+    method: str
+    request_id: str
+    deadline: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The method without its service."""
+        return self.method.rpartition("/")[2]
+
+    def time_left_s(self, limit_s: float) -> float:
+        """Seconds that may be spent waiting.
+
+        What is left until shortly before the caller's deadline, at most the limit.
+        """
+        if self.deadline is None:
+            return limit_s
+        left = self.deadline - asyncio.get_running_loop().time()
+        return max(0.0, min(limit_s, left - min(0.05, left / 5)))
+
+
+UnaryMethod = Callable[[Call, bytes], Awaitable[bytes]]
+StreamMethod = Callable[[Call, AsyncIterator[bytes]], AsyncIterator[bytes]]
+
+
+def new_id() -> str:
+    """A fresh id of 128 bits whose order is that of time (UUIDv7)."""
+    return str(uuid_utils.uuid7())

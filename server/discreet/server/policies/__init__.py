@@ -1,0 +1,1 @@
+"""Policy revisions: from Git or a folder, compiled aside, published to SQL, swapped whole."""

@@ -1,0 +1,44 @@
+"""From files or a published bundle to a snapshot. Blocking and pure of I/O: called in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from discreet.policy.bundle import BadBundle, bundle, files_of
+from discreet.policy.compile import compile_set
+from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem, quoted
+from discreet.policy.snapshot import Snapshot
+from discreet.policy.testing import CaseResult, run_tests
+from discreet.server.ports import PolicyRow
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A set that may come into force: its snapshot, whose number is given at publication, and its canonical bundle."""
+
+    snapshot: Snapshot
+    bundle: bytes
+
+
+def compile_files(files: Mapping[str, bytes], commit: str, dirty: bool) -> Compiled:
+    """The set of the files, whose own tests passed under it. Raises PolicyProblems with all that is wrong."""
+    snapshot = compile_set(files, commit=commit, number=0, dirty=dirty)
+    failed = [result for result in run_tests(files) if not result.passed]
+    if failed:
+        raise PolicyProblems(_problem(result) for result in failed)
+    return Compiled(snapshot, bundle(files))
+
+
+def _problem(result: CaseResult) -> PolicyProblem:
+    found = ", ".join(map(str, result.differences))
+    return problem(result.place, f"test {quoted(result.name)} fails: {found}", "mend the policy or the test", Code.TEST)
+
+
+def compile_row(row: PolicyRow) -> Snapshot:
+    """The published revision. Raises PolicyProblems where this version of the program does not take it."""
+    try:
+        files = files_of(row.bundle)
+    except BadBundle as error:
+        raise PolicyProblems([problem(Place("bundle"), str(error))]) from None
+    return compile_set(files, commit=row.commit, number=row.number, dirty=row.dirty)

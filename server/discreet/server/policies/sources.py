@@ -1,0 +1,261 @@
+"""Where policy sets come from: a commit of a local repository, of a remote one, or a folder as it lies there.
+
+Blocking; called in a thread. Git is read by a library, never by a child process, and nothing is written to anybody's
+repository: a lock file that some other program left behind is of no consequence (GIT-06).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import urllib3
+from dulwich.client import get_transport_and_path
+from dulwich.errors import GitProtocolError, HangupException, NotGitRepository, ObjectFormatException
+from dulwich.graph import can_fast_forward
+from dulwich.objects import Commit, ObjectID, Tag
+from dulwich.refs import Ref
+from dulwich.repo import Repo
+
+from discreet.server.config import ServerConfig
+from discreet.server.policies.errors import SourceRefused, SourceUnavailable
+from discreet.server.policies.refs import wanted_sha
+from discreet.server.policies.tree import files_of_folder, files_of_tree
+
+TAGS_MAX = 8
+"""How many annotated tags may point at one another."""
+REMOTE_TIMEOUT_S = 20.0
+
+_URL = re.compile(r"(https|http|file|git|ssh)://", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a source points at: `key` changes whenever the files may have."""
+
+    key: str
+    commit: str
+    dirty: bool
+
+
+class Source(Protocol):
+    """A place that policy sets come from."""
+
+    @property
+    def shown(self) -> str:
+        """The place as logs and errors may name it: no credentials."""
+        ...
+
+    def resolve(self) -> Target:
+        """What it points at now. SourceUnavailable, SourceRefused."""
+        ...
+
+    def files(self, target: Target) -> dict[str, bytes]:
+        """The policy files of that target. SourceUnavailable, SourceRefused."""
+        ...
+
+    def rewritten(self, old: str, new: str) -> bool:
+        """True where the new commit does not descend from the old one: history was rewritten, or the ref moved back."""
+        ...
+
+
+def source_of(config: ServerConfig) -> Source:
+    """The source that the configuration names."""
+    if _URL.match(config.policy):
+        if config.dirty:
+            raise SourceRefused("--dirty means the files of a directory; the policy is a URL")
+        return RemoteSource(config.policy, config.ref, config.policy_path, config.state_dir / "git")
+    directory = Path(config.policy).absolute()
+    if not directory.is_dir():
+        raise SourceRefused(f"--policy {directory}: is no directory; name one, or a URL with file:// or https://")
+    repo = None if config.dirty else _discover(directory)
+    if repo is None:
+        if config.ref and not config.dirty:
+            raise SourceRefused(f"--ref needs a Git repository, and {directory} lies in none")
+        return FolderSource(directory)
+    return RepoSource(repo, config.ref, _subpath(repo, directory) or config.policy_path)
+
+
+def _discover(directory: Path) -> Path | None:
+    try:
+        with Repo.discover(str(directory)) as repo:
+            return Path(repo.path).resolve()
+    except NotGitRepository:
+        return None
+
+
+def _subpath(repo: Path, directory: Path) -> str:
+    relative = os.path.relpath(directory.resolve(), repo)
+    return "" if relative == "." else Path(relative).as_posix()
+
+
+class FolderSource:
+    """A folder outside Git, or its files as they are: every revision of it is dirty."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, bytes] = {}
+
+    @property
+    def shown(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def resolve(self) -> Target:
+        """The digest of all files. The files of the same reading are those that `files` gives."""
+        self._read = files_of_folder(self._folder)
+        digest = hashlib.sha256()
+        for path in sorted(self._read):
+            for part in (path.encode(), self._read[path]):
+                digest.update(len(part).to_bytes(8, "big") + part)
+        return Target(digest.hexdigest(), "", dirty=True)
+
+    def files(self, target: Target) -> dict[str, bytes]:
+        """The files that were read last."""
+        return self._read
+
+    def rewritten(self, old: str, new: str) -> bool:
+        """A folder has no history."""
+        return False
+
+
+class RepoSource:
+    """A directory of a local repository, work tree or bare: what its commit holds, whatever lies in the work tree."""
+
+    def __init__(self, repo: Path, ref: str, subpath: str) -> None:
+        self._repo = repo
+        self._ref = ref
+        self._subpath = subpath
+
+    @property
+    def shown(self) -> str:
+        """The directory and the ref."""
+        return f"{self._repo / self._subpath}@{self._ref or 'HEAD'}"
+
+    def resolve(self) -> Target:
+        """The commit of the ref."""
+        try:
+            with Repo(str(self._repo)) as repo:
+                return _target(repo, wanted_sha(repo.get_refs(), self._ref))
+        except (NotGitRepository, OSError, KeyError, ObjectFormatException) as error:
+            raise SourceUnavailable(f"{self.shown}: cannot be read ({type(error).__name__})") from None
+
+    def files(self, target: Target) -> dict[str, bytes]:
+        """The policy files of the commit's tree."""
+        return _files(self._repo, target, self._subpath, self.shown)
+
+    def rewritten(self, old: str, new: str) -> bool:
+        """Looks for the old commit among the ancestors of the new one."""
+        return _rewritten(self._repo, old, new)
+
+
+class RemoteSource:
+    """A repository elsewhere, fetched into a bare store of objects of our own.
+
+    Its refs are never written, so nothing is locked.
+    """
+
+    def __init__(self, url: str, ref: str, subpath: str, clones: Path) -> None:
+        self._url = url
+        self._ref = ref
+        self._subpath = subpath
+        self._clone = clones / hashlib.sha256(url.encode()).hexdigest()[:32]
+
+    @property
+    def shown(self) -> str:
+        """The URL without what stands before the @: it may be a secret (GIT-04)."""
+        return f"{without_credentials(self._url)}@{self._ref or 'HEAD'}"
+
+    def resolve(self) -> Target:
+        """Fetches the commit of the ref. A damaged clone is thrown away and made anew."""
+        try:
+            return self._fetch()
+        except (KeyError, ObjectFormatException, NotGitRepository, AssertionError):
+            shutil.rmtree(self._clone, ignore_errors=True)
+        try:
+            return self._fetch()
+        except (KeyError, ObjectFormatException, NotGitRepository, AssertionError) as error:
+            raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
+
+    def _fetch(self) -> Target:
+        self._clone.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with self._open() as repo:
+                pool = urllib3.PoolManager(timeout=REMOTE_TIMEOUT_S, retries=False)
+                web = self._url.startswith("http")
+                client, path = get_transport_and_path(self._url, quiet=True, pool_manager=pool if web else None)
+                found: list[ObjectID] = []
+
+                def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+                    found.append(ObjectID(wanted_sha(refs, self._ref)))
+                    return [sha for sha in found if sha not in repo.object_store]
+
+                client.fetch(path, repo, determine_wants=wants)
+                return _target(repo, found[-1])
+        except (OSError, GitProtocolError, HangupException, urllib3.exceptions.HTTPError, ValueError) as error:
+            raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
+        except NotGitRepository:
+            if not self._url.startswith("file:"):
+                raise
+            raise SourceUnavailable(f"{self.shown}: is no Git repository") from None
+
+    def _open(self) -> Repo:
+        if (self._clone / "HEAD").is_file():
+            return Repo(str(self._clone))
+        return Repo.init_bare(str(self._clone))
+
+    def files(self, target: Target) -> dict[str, bytes]:
+        """The policy files of the fetched commit's tree."""
+        return _files(self._clone, target, self._subpath, self.shown)
+
+    def rewritten(self, old: str, new: str) -> bool:
+        """Looks for the old commit among the ancestors of the new one."""
+        return _rewritten(self._clone, old, new)
+
+
+def without_credentials(url: str) -> str:
+    """The URL without user and password, query and fragment.
+
+    >>> without_credentials("https://tok:x@git.example/p.git?k=v")
+    'https://git.example/p.git'
+    """
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _target(repo: Repo, sha: bytes) -> Target:
+    found = repo[sha]
+    for _ in range(TAGS_MAX):
+        if not isinstance(found, Tag):
+            break
+        found = repo[found.object[1]]
+    if not isinstance(found, Commit):
+        raise SourceRefused("the ref names no commit")
+    commit = found.id.decode()
+    return Target(commit, commit, dirty=False)
+
+
+def _files(path: Path, target: Target, subpath: str, shown: str) -> dict[str, bytes]:
+    try:
+        with Repo(str(path)) as repo:
+            commit = repo[target.commit.encode()]
+            if not isinstance(commit, Commit):
+                raise SourceRefused("the ref names no commit")
+            return files_of_tree(repo.object_store, commit.tree, subpath)
+    except (NotGitRepository, OSError, KeyError, ObjectFormatException) as error:
+        raise SourceUnavailable(f"{shown}: cannot be read ({type(error).__name__})") from None
+
+
+def _rewritten(path: Path, old: str, new: str) -> bool:
+    try:
+        with Repo(str(path)) as repo:
+            return not can_fast_forward(repo, ObjectID(old.encode()), ObjectID(new.encode()))
+    except (NotGitRepository, OSError, KeyError):
+        return True

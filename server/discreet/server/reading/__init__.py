@@ -1,0 +1,1 @@
+"""Facts for decisions: read from the store, kept while nothing changed them."""

@@ -1,0 +1,49 @@
+"""Head reads that many callers share: each gets one that began after it asked (AUTHORITATIVE)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from discreet.server.ports import Head, Store, StoreError
+
+
+class EpochChanged(StoreError):
+    """The database is not the one that was opened, or has lost what this server saw.
+
+    A restore, a failover to a copy that lags.
+    """
+
+
+class SharedHeads:
+    """At most one read under way and one waiting; who asks while one is under way gets the next."""
+
+    def __init__(self, store: Store, opened: Head) -> None:
+        self._store = store
+        self._running: asyncio.Task[Head] | None = None
+        self._next: asyncio.Task[Head] | None = None
+        self.last = opened
+        """The highest head seen; what comes below it is not believed."""
+
+    async def read(self) -> Head:
+        """A head whose read began after this call. Raises StoreError."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._read())
+            return await asyncio.shield(self._running)
+        if self._next is None:
+            self._next = asyncio.create_task(self._read_after(self._running))
+        return await asyncio.shield(self._next)
+
+    async def _read_after(self, running: asyncio.Task[Head]) -> Head:
+        await asyncio.wait({running})
+        self._running, self._next = self._next, None
+        return await self._read()
+
+    async def _read(self) -> Head:
+        head = await self._store.head()
+        if head.epoch != self.last.epoch:
+            raise EpochChanged("the database's epoch changed")
+        if head.seq >= self.last.seq:
+            self.last = head
+        elif head.seq < self.last.seq:
+            raise EpochChanged("the database's order went back")
+        return head

@@ -1,0 +1,109 @@
+"""The facts of a call, as of a head that was read after the call arrived.
+
+Head first, then the tail of changes if there are any, then the cache, then one fetch for what is not there. A store
+that does not answer in time is a StoreError: the caller withholds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from discreet.policy.facts import FactIds, Facts, Micros
+from discreet.policy.token import Token, decode
+from discreet.server.errors import Precondition
+from discreet.server.ports import Head, Store
+from discreet.server.reading.cache import FactCache
+from discreet.server.reading.heads import EpochChanged, SharedHeads
+
+CHANGES_PAGE = 1_000
+CHANGES_PAGES_MAX = 10
+"""More changes than this at once: forgetting everything is cheaper than applying them."""
+FETCH_TRIES_MAX = 3
+
+
+class Reading(NamedTuple):
+    """Facts, the head they were asked under, and the database's clock at that head."""
+
+    facts: Facts
+    head: Head
+    now: Micros
+
+
+class FactReader:
+    """Reads facts for decisions; shared by all calls of a server."""
+
+    def __init__(self, store: Store, opened: Head) -> None:
+        self._store = store
+        self.heads = SharedHeads(store, opened)
+        self._cache = FactCache(opened.epoch, opened.changed_seq)
+        self._tailing: asyncio.Task[None] | None = None
+        self._fetching: dict[tuple[str, FactIds], asyncio.Task[Facts]] = {}
+        self.hits = 0
+        self.misses = 0
+
+    async def read(self, tenant: str, ids: FactIds, min_token: str = "") -> Reading:
+        """The facts.
+
+        Raises StoreError where they cannot be read, Precondition where the token names no state of this database.
+        """
+        head = await self.heads.read()
+        require_token(head, min_token)
+        await self._catch_up(head)
+        facts = self._cache.facts(tenant, ids, head.seq)
+        if facts is None:
+            self.misses += 1
+            facts = await self._fetch(tenant, ids, head)
+        else:
+            self.hits += 1
+        return Reading(facts, head, head.now)
+
+    async def _catch_up(self, head: Head) -> None:
+        """Applies all changes up to the head's. Shared: who waits needs them too, and more do no harm."""
+        while self._cache.tail < head.changed_seq:
+            if self._tailing is None or self._tailing.done():
+                self._tailing = asyncio.create_task(self._tail(head))
+            await asyncio.shield(self._tailing)
+
+    async def _tail(self, head: Head) -> None:
+        after = self._cache.tail
+        for _ in range(CHANGES_PAGES_MAX):
+            page = await self._store.changes(after, CHANGES_PAGE)
+            complete = len(page) < CHANGES_PAGE
+            self._cache.apply(page, head.changed_seq if complete else 0)
+            if complete or self._cache.tail >= head.changed_seq:
+                return
+            after = page[-1].seq
+        self._cache.clear(head.changed_seq)
+
+    async def _fetch(self, tenant: str, ids: FactIds, head: Head) -> Facts:
+        """One fetch for all who ask the same at once; one that began too early for the head is not taken."""
+        key = (tenant, ids)
+        for _ in range(FETCH_TRIES_MAX):
+            task = self._fetching.get(key)
+            if task is None:
+                task = self._fetching[key] = asyncio.create_task(self._store.fetch(tenant, ids))
+                task.add_done_callback(lambda _done: self._fetching.pop(key, None))
+            facts = await asyncio.shield(task)
+            if facts.epoch == head.epoch and facts.seq >= head.seq:
+                self._cache.put(tenant, ids, facts)
+                return facts
+        return await self._fetch_alone(tenant, ids, head)
+
+    async def _fetch_alone(self, tenant: str, ids: FactIds, head: Head) -> Facts:
+
+        facts = await self._store.fetch(tenant, ids)
+        if facts.epoch != head.epoch or facts.seq < head.seq:
+            raise EpochChanged("the facts are older than the head that was read before them")
+        return facts
+
+
+def require_token(head: Head, min_token: str) -> None:
+    """Raises Precondition where a token names another database or a state that this one has not reached."""
+    if not min_token:
+        return
+    token: Token = decode(min_token)
+    if token.epoch != head.epoch:
+        raise Precondition("min_token: is of another database; ask again without it, or with a token of this one")
+    if token.seq > head.seq or token.policy_revision > head.policy_revision:
+        raise Precondition("min_token: is ahead of the database; was it restored from an older copy?")

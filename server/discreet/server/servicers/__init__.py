@@ -1,0 +1,1 @@
+"""What each service answers; knows ports, and of gRPC nothing but statuses."""

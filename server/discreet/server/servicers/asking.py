@@ -1,0 +1,186 @@
+"""What Check and Commit share: the right snapshot, the right facts, in time; and the audit row of what was decided."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from discreet.policy.codec import CallRecord, CommitOutcome, audit_row, segment_from
+from discreet.policy.decide import decide
+from discreet.policy.decision import Decided, SegmentDecision
+from discreet.policy.facts import FactIds, Facts, Micros, Ref
+from discreet.policy.request import Request
+from discreet.policy.snapshot import Snapshot
+from discreet.policy.token import Token, encode
+from discreet.policy.words import AuditAct, Reason
+from discreet.server.calls import Call
+from discreet.server.config import ServerConfig
+from discreet.server.identity.access import tenant_of
+from discreet.server.logs import Log
+from discreet.server.policies.follower import Policies
+from discreet.server.ports import AuditRecord, Clock, DecisionKey, Job, Recorded, Store, StoreError
+from discreet.server.reading.reader import FactReader
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a call is decided on. `reason` instead of facts: why nothing could be decided."""
+
+    request: Request
+    snapshot: Snapshot | None
+    facts: Facts | None = None
+    now: Micros = Micros(0)
+    reason: Reason | None = None
+
+    @property
+    def token(self) -> str:
+        """Names the state that was read; empty where none was."""
+        if self.facts is None or self.snapshot is None:
+            return ""
+        return encode(Token(self.facts.epoch, self.facts.seq, self.snapshot.number))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What went wrong without stopping anybody: shown in status, never silent."""
+
+    audit_failures: int = 0
+    dependency_failures: int = 0
+
+
+class Asking:
+    """Gathers what decisions need and records what they said."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        instance: str,
+        store: Store,
+        reader: FactReader,
+        policies: Policies,
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        self.store = store
+        self.policies = policies
+        self.instance = instance
+        self.timeout_s = config.store_timeout_s
+        self.tally = Tally()
+        self._reader = reader
+        self._clock = clock
+        self._log = log
+
+    def addressed(self, call: Call, request: Request) -> Request:
+        """The request with the tenant that it is for."""
+        tenant = tenant_of(call.caller, request.tenant)
+        return request if tenant == request.tenant else replace(request, tenant=tenant)
+
+    async def gather(self, call: Call, request: Request, ids: FactIds, not_before: Snapshot | None = None) -> Asked:
+        """Facts as of a head read after the call arrived, and a snapshot at least as new as that head's policy.
+
+        Precondition where `min_token` names no state of this database; any other failure is a reason to withhold.
+        """
+        try:
+            async with asyncio.timeout(call.time_left_s(self.timeout_s)):
+                reading = await self._reader.read(request.tenant, ids, request.min_token)
+                snapshot = await self._snapshot(reading.head.policy_revision)
+        except (StoreError, TimeoutError) as error:
+            self.tally.dependency_failures += 1
+            self._log.warning(
+                "withheld: the store does not answer", request_id=call.request_id, error=type(error).__name__
+            )
+            return Asked(request, self.policies.snapshot, reason=Reason.DEPENDENCY_UNAVAILABLE)
+        if snapshot is None or (not_before is not None and snapshot is not not_before):
+            held = self.policies.snapshot
+            changed = Reason.POLICY_REVISION_CHANGED if held is not None else Reason.DEPENDENCY_UNAVAILABLE
+            return Asked(request, held, reason=changed)
+        return Asked(request, snapshot, reading.facts, reading.now)
+
+    async def _snapshot(self, number: int) -> Snapshot | None:
+        held = self.policies.snapshot
+        return held if held is not None and held.number >= number else await self.policies.at_least(number)
+
+    def decide(self, call: Call, asked: Asked) -> Decided:
+        """The decision of the core. Only where there are facts."""
+        assert asked.snapshot is not None and asked.facts is not None  # noqa: PT018 - the caller looked at `reason`
+        stored = {ledger_id: segment_from(entry.segment) for ledger_id, entry in asked.facts.ledger.items()}
+        age = self.policies.age_us()
+        return decide(
+            asked.snapshot, asked.facts, call.caller, asked.now, asked.request, policy_age_us=age, stored=stored
+        )
+
+    def record_of(
+        self,
+        call: Call,
+        act: AuditAct,
+        asked: Asked,
+        decided: Decided,
+        decision_ids: Sequence[str],
+        outcomes: Sequence[CommitOutcome] = (),
+    ) -> AuditRecord:
+        """The audit row with the columns that find it."""
+        at = asked.now or self._clock.wall()
+        snapshot = asked.snapshot
+        row = CallRecord(
+            act=act,
+            request=asked.request,
+            request_id=call.request_id,
+            at=at,
+            instance=self.instance,
+            caller=call.caller,
+            snapshot=snapshot,
+            facts=asked.facts,
+            token=asked.token,
+            decision_ids=decision_ids,
+            outcomes=outcomes,
+        )
+        labels = {ref: record.source_label for ref, record in decided.records_read if record is not None}
+        number = snapshot.number if snapshot is not None else 0
+        pairs = zip(decision_ids, decided.results, strict=True)
+        return AuditRecord(
+            request_id=call.request_id,
+            tenant=asked.request.tenant,
+            act=act.value,
+            at=at,
+            principal_id=asked.request.principal.id,
+            session_id=asked.request.session_id,
+            body=audit_row(decided, row),
+            decisions=tuple(_key(i, decision, asked.request, number, labels) for i, decision in pairs),
+        )
+
+    async def record(self, call: Call, record: AuditRecord) -> bool:
+        """True once the row is durable; False where it could not be made so in time."""
+        try:
+            async with asyncio.timeout(call.time_left_s(self.timeout_s)):
+                outcomes = await self.store.record([Job(record)])
+        except (StoreError, TimeoutError) as error:
+            self.audit_failed(call, error)
+            return False
+        return isinstance(outcomes[0], Recorded)
+
+    def audit_failed(self, call: Call, error: Exception) -> None:
+        """Counts and logs an audit row that could not be written."""
+        self.tally.audit_failures += 1
+        self._log.error("withheld: the audit cannot be written", request_id=call.request_id, error=type(error).__name__)
+
+
+def _key(
+    decision_id: str, decision: SegmentDecision, request: Request, policy: int, labels: dict[Ref, str]
+) -> DecisionKey:
+    bindings = decision.segment.bindings if decision.segment is not None else ()
+    refs = dict.fromkeys(Ref(b.record_id, b.version) for b in bindings)
+    refs.update(dict.fromkeys(ref for ref, _ in decision.bases))
+    if decision.stop is not None and decision.stop.ref is not None:
+        refs[decision.stop.ref] = None
+    named = [view.source_label for view in decision.evidence] + [labels.get(ref, "") for ref in refs]
+    return DecisionKey(
+        decision_id=decision_id,
+        verdict=decision.verdict.value,
+        reason=decision.reason.value,
+        rule=decision.rule,
+        moment=request.moment.value,
+        policy_revision=policy,
+        record_ids=tuple(dict.fromkeys(ref.record_id for ref in refs)),
+        labels=tuple(label for label in dict.fromkeys(named) if label),
+    )

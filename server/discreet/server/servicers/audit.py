@@ -1,0 +1,111 @@
+"""QueryDecisions and Explain: what was decided, for auditors, from the stored rows and from nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from discreet.policy.codec import Malformed
+from discreet.policy.idents import SHORT_BYTES_MAX, text_problem
+from discreet.policy.words import Moment, Reason, Verdict, Word
+from discreet.server.calls import Call
+from discreet.server.errors import NotFound
+from discreet.server.identity.access import tenants_of
+from discreet.server.ports import AuditFilter, AuditHit, Store
+from discreet.server.servicers import fields
+from discreet.server.servicers.explaining import lines_of
+from discreet.server.servicers.paging import cursor_of, page_token
+from discreet.v1 import audit_pb2 as pb
+
+T = TypeVar("T")
+
+RULE_BYTES_MAX = 256
+
+
+class Auditing:
+    """Answers AuditService."""
+
+    def __init__(self, store: Store, timeout_s: float) -> None:
+        self._store = store
+        self._timeout_s = timeout_s
+
+    async def query_decisions(self, call: Call, request: pb.QueryDecisionsRequest) -> pb.QueryDecisionsResponse:
+        """Decisions that match all filters, newest first, a page at a time."""
+        wanted = _filter(call, request)
+        size = fields.page_size(request.page_size)
+        cursor = cursor_of(request, request.page_token, int, int, int)
+        before = (int(cursor[0]), int(cursor[1]), int(cursor[2])) if cursor is not None else None
+        found = await self._within(call, self._store.find_decisions(wanted, before, size + 1))
+        more = len(found) > size
+        return pb.QueryDecisionsResponse(
+            decisions=[_record(hit)[1] for hit in found[:size]],
+            next_page_token=page_token(request, found[size - 1].position) if more else "",
+        )
+
+    async def explain(self, call: Call, request: pb.ExplainRequest) -> pb.ExplainResponse:
+        """One decision whole, with lines for people."""
+        tenants = tenants_of(call.caller, request.tenant)
+        fields.check(
+            text_problem(request.decision_id, SHORT_BYTES_MAX), "decision_id", "give one that an answer carried"
+        )
+        wanted = AuditFilter(tenants=tenants, decision_id=request.decision_id)
+        found = await self._within(call, self._store.find_decisions(wanted, None, 1))
+        if not found:
+            raise NotFound("decision_id: there is no such decision in the tenants of this identity")
+        row, record = _record(found[0])
+        number = row.policy.number
+        policy = await self._within(call, self._store.policy_row(number)) if number else None
+        return pb.ExplainResponse(decision=record, facts=row.facts, lines=await lines_of(row, record.decision, policy))
+
+    async def _within(self, call: Call, work: Awaitable[T]) -> T:
+        async with asyncio.timeout(call.time_left_s(self._timeout_s)):
+            return await work
+
+
+def _filter(call: Call, request: pb.QueryDecisionsRequest) -> AuditFilter:
+    since, until = fields.optional_time(request, "since"), fields.optional_time(request, "until")
+    if since is not None and until is not None and until < since:
+        raise Malformed("until", "is before since", "give a later time")
+    if request.policy_revision >= 1 << 63:
+        raise Malformed("policy_revision", "is too large")
+    return AuditFilter(
+        tenants=tenants_of(call.caller, request.tenant),
+        principal_id=fields.principal(request.principal_id, "principal_id") if request.principal_id else "",
+        session_id=fields.optional_text(request.session_id, "session_id", SHORT_BYTES_MAX),
+        record_id=fields.record_id(request.record_id, "record_id") if request.record_id else "",
+        source_label=fields.label(request.source_label, "source_label") if request.source_label else "",
+        verdict=_word(Verdict, request.verdict, "verdict"),
+        reason=_word(Reason, request.reason, "reason"),
+        rule=fields.optional_text(request.rule, "rule", RULE_BYTES_MAX),
+        moment=_word(Moment, request.moment, "moment"),
+        since=since,
+        until=until,
+        policy_revision=request.policy_revision,
+    )
+
+
+def _word(words: type[Word], number: int, path: str) -> int:
+    if number and number not in [int(word) for word in words]:
+        raise Malformed(path, f"has no meaning for {number}", f"give one of {', '.join(word.short for word in words)}")
+    return number
+
+
+def _record(hit: AuditHit) -> tuple[pb.AuditRow, pb.DecisionRecord]:
+    row = pb.AuditRow()
+    row.ParseFromString(hit.body)
+    decision = next(one for one in row.decisions if one.decision_id == hit.decision_id)
+    return row, pb.DecisionRecord(
+        at=row.at,
+        request_id=row.request_id,
+        tenant=row.tenant,
+        act=row.act,
+        caller=row.caller,
+        moment=row.moment,
+        principal_id=row.principal_id,
+        session_id=row.session_id,
+        answer_id=row.answer_id,
+        policy=row.policy,
+        token=row.token,
+        decision=decision,
+    )

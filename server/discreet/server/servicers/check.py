@@ -1,0 +1,45 @@
+"""Check: what would be allowed now.
+
+One path for everything that is well-formed: unknown and denied take the same steps (F11).
+"""
+
+from __future__ import annotations
+
+from discreet.policy.codec import Parsed, Reply, encode_check, parse_check
+from discreet.policy.decide import withhold_all
+from discreet.policy.words import AuditAct, AuditMode, Reason
+from discreet.server.calls import Call, new_id
+from discreet.server.servicers.asking import Asked, Asking
+
+
+class Checking:
+    """Answers Check, and every frame of a check stream."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def check(self, call: Call, data: bytes) -> bytes:
+        """The bytes of a CheckResponse. Raises Malformed, Denied, Precondition; a lost store withholds instead."""
+        parsed: Parsed = parse_check(data)
+        request = self._asking.addressed(call, parsed.request)
+        return await self._answer(call, await self._asking.gather(call, request, parsed.ids))
+
+    async def _answer(self, call: Call, asked: Asked) -> bytes:
+        request = asked.request
+        if asked.reason is None:
+            decided = self._asking.decide(call, asked)
+        else:
+            decided = withhold_all(request, asked.snapshot, asked.reason)
+        ids = [new_id() for _ in decided.results]
+        if self._audited(asked):
+            record = self._asking.record_of(call, AuditAct.CHECK, asked, decided, ids)
+            if not await self._asking.record(call, record):
+                decided = withhold_all(request, asked.snapshot, Reason.AUDIT_UNAVAILABLE)
+        reply = Reply(request, call.request_id, asked.token, asked.snapshot, self._asking.instance, ids)
+        return encode_check(decided, reply)
+
+    def _audited(self, asked: Asked) -> bool:
+        """Where the store just failed to answer, nothing is disclosed and its audit is not waited for."""
+        if asked.reason is Reason.DEPENDENCY_UNAVAILABLE:
+            return False
+        return asked.snapshot is None or asked.snapshot.audit_checks is not AuditMode.NONE

@@ -1,0 +1,117 @@
+"""A decision in lines that a person reads: who asked what, which gates it passed, where it stopped, on which facts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from discreet.policy.problems import PolicyProblems
+from discreet.policy.snapshot import Rule, Snapshot
+from discreet.policy.words import Freshness, Gate, Moment, Reason, Verdict
+from discreet.server.policies.compile import compile_row
+from discreet.server.ports import PolicyRow
+from discreet.v1 import audit_pb2 as pb
+
+
+async def lines_of(row: pb.AuditRow, decision: pb.AuditDecision, policy: PolicyRow | None) -> list[str]:
+    """The explanation. `policy`: the revision it was decided under, to name the rule's file and line."""
+    lines = [_asked(row, decision), _answered(decision)]
+    lines += [_gate(step) for step in decision.trace]
+    if decision.rule:
+        lines.append(f"rule {decision.rule}{await _place(decision.rule, policy)}")
+    lines += [_evidence(index, view) for index, view in enumerate(decision.evidence)]
+    lines += [_fact(fact) for fact in _facts(row, decision)]
+    lines += [f"changed since it was read: {_changed(change)}" for change in decision.changed]
+    lines.append(_policy(row))
+    return lines
+
+
+def _asked(row: pb.AuditRow, decision: pb.AuditDecision) -> str:
+    moment = Moment(row.moment).short if row.moment else "-"
+    what = f"segment {decision.segment_id}" + (f" of kind {decision.segment_kind}" if decision.segment_kind else "")
+    at = row.at.ToDatetime().isoformat(timespec="milliseconds")
+    return f"{at}Z {row.caller.role} {row.caller.name} asked at {moment} for {row.principal_id} in {row.tenant}: {what}"
+
+
+def _answered(decision: pb.AuditDecision) -> str:
+    reason = Reason(decision.reason)
+    text = f"{Verdict(decision.verdict).short}"
+    if reason is not Reason.NONE:
+        text += f" ({reason.short})"
+    if decision.reader_reason not in {decision.reason, 0}:
+        text += f"; the reader was told {Reason(decision.reader_reason).short}"
+    if decision.custom_reason:
+        text += f"; {decision.custom_reason}"
+    if decision.deciding_record.record_id:
+        text += f"; decided by {decision.deciding_record.record_id} version {decision.deciding_record.version}"
+    return text + (f"; {decision.detail}" if decision.detail else "")
+
+
+def _gate(step: pb.GateStep) -> str:
+    return f"gate {Gate(step.gate).short}: {'passed' if step.passed else 'stopped here'}"
+
+
+def _evidence(index: int, view: object) -> str:
+    label = getattr(view, "source_label", "") or "no source"
+    trusted = "trusted" if getattr(view, "trusted_hit", False) else "not trusted"
+    freshness = getattr(view, "freshness", 0)
+    state = Freshness(freshness).short if freshness else "-"
+    return f"binding {index}: source {label}, {trusted}, {state}"
+
+
+def _facts(row: pb.AuditRow, decision: pb.AuditDecision) -> Iterable[pb.AuditFact]:
+    """The facts of this decision first, the principal's grants with them; not those of other segments alone."""
+    mine = {binding.record_id for binding in decision.bindings} | {decision.deciding_record.record_id}
+    origins = {fact.id for fact in row.facts} if len(row.decisions) == 1 else mine
+    return (
+        fact
+        for fact in row.facts
+        if fact.kind == "grants" or fact.id in mine | origins or fact.id == decision.ledger_id
+    )
+
+
+def _fact(fact: pb.AuditFact) -> str:
+    if fact.kind == "grants":
+        return f"grants of {fact.id}: revision {fact.revision}"
+    if fact.kind == "ledger":
+        return f"ledger entry {fact.id}: " + (f"revision {fact.revision}" if fact.revision else "does not exist")
+    if not fact.revision:
+        return f"record {fact.id} version {fact.version}: does not exist"
+    states = ", ".join(fact.states) or "not current"
+    return (
+        f"record {fact.id} version {fact.version}: revision {fact.revision}, {states}; "
+        f"label {fact.source_label}, registered by collector {fact.collector}"
+    )
+
+
+def _changed(change: pb.ChangedFact) -> str:
+    name = f" {change.id}" if change.id else ""
+    return f"{change.kind}{name}, from revision {change.from_revision} to {change.to_revision}"
+
+
+def _policy(row: pb.AuditRow) -> str:
+    policy = row.policy
+    if not policy.number:
+        return "no policy revision was in force"
+    commit = f"commit {policy.commit[:12]}" if policy.commit else "no commit"
+    return f"policy revision {policy.number}, {commit}{', dirty' if policy.dirty else ''}, digest {policy.digest[:12]}"
+
+
+async def _place(rule_id: str, policy: PolicyRow | None) -> str:
+    """` at file:line` of the rule in the revision that it was decided under."""
+    if policy is None:
+        return ""
+    try:
+        snapshot = await asyncio.to_thread(compile_row, policy)
+    except PolicyProblems:
+        return ""
+    return next((f" at {rule.place}" for rule in _rules(snapshot) if rule.id == rule_id and rule.place), "")
+
+
+def _rules(snapshot: Snapshot) -> Iterable[Rule]:
+    index = snapshot.rules
+    for group in (index.by_source, index.any_source, index.by_kind, index.any_kind):
+        for rules in group.values():
+            yield from rules.plain
+            for keyed in rules.keyed:
+                yield from keyed.rules

@@ -1,0 +1,224 @@
+"""The methods on records: register, look up, and everything that changes what may be shown of one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from discreet.policy.codec import Malformed
+from discreet.policy.facts import RecordFacts, Ref, Revoke
+from discreet.policy.idents import SHORT_BYTES_MAX, skeleton, text_problem
+from discreet.policy.receipts import message as framed
+from discreet.policy.snapshot import Snapshot
+from discreet.server.auditing import Change
+from discreet.server.calls import Call
+from discreet.server.errors import NotFound, Precondition
+from discreet.server.ports import Head, Work
+from discreet.server.servicers import fields
+from discreet.server.servicers.index import inputs
+from discreet.server.servicers.index.messages import record_message, token_of
+from discreet.server.servicers.index.registering import Registered, Registration
+from discreet.server.servicers.index.transacting import Transacting, held
+from discreet.server.servicers.paging import cursor_of, page_token
+from discreet.v1 import common_pb2
+from discreet.v1 import index_pb2 as pb
+
+HISTORY_MAX = 100
+
+_KINDS = {
+    "created": pb.PutOutcome.KIND_CREATED,
+    "updated": pb.PutOutcome.KIND_UPDATED,
+    "unchanged": pb.PutOutcome.KIND_UNCHANGED,
+    "refused": pb.PutOutcome.KIND_REFUSED,
+}
+
+
+class Records:
+    """Answers the record methods of IndexService."""
+
+    def __init__(self, transacting: Transacting) -> None:
+        self._transacting = transacting
+
+    async def put_documents(self, call: Call, request: pb.PutDocumentsRequest) -> pb.PutDocumentsResponse:
+        """Registers document versions."""
+        tenant = fields.tenant(call, request.tenant)
+        outcomes, token = await self._register(call, tenant, inputs.documents(request))
+        return pb.PutDocumentsResponse(outcomes=outcomes, token=token)
+
+    async def register_evidence(self, call: Call, request: pb.RegisterEvidenceRequest) -> pb.RegisterEvidenceResponse:
+        """Registers pieces of evidence."""
+        tenant = fields.tenant(call, request.tenant)
+        outcomes, token = await self._register(call, tenant, inputs.evidence(request))
+        return pb.RegisterEvidenceResponse(outcomes=outcomes, token=token)
+
+    async def _register(
+        self, call: Call, tenant: str, given: tuple[inputs.RecordInput, ...]
+    ) -> tuple[list[pb.PutOutcome], str]:
+        def work(index: Work, snapshot: Snapshot) -> tuple[list[Registered], Head]:
+            registration = Registration(index, call, tenant, snapshot, given)
+            found = registration.register(given)
+            self._transacting.audit(index, call, tenant, registration.changes)
+            return found, index.head
+
+        found, head = await self._transacting.change(call, work)
+        return [_outcome(one) for one in found], token_of(head)
+
+    async def get_record(self, call: Call, request: pb.GetRecordRequest) -> pb.GetRecordResponse:
+        """A version at its latest revision, and its history where asked for."""
+        tenant = fields.tenant(call, request.tenant)
+        record_id = fields.record_id(request.record_id, "record_id")
+        version = fields.version(request.version, "version") if request.version else ""
+        limit = HISTORY_MAX if request.history else 0
+        store = self._transacting.store
+        head = await self._transacting.read(call, store.head())
+        found = await self._transacting.read(call, store.get_record(tenant, record_id, version, limit))
+        if not found:
+            raise NotFound("record_id: the index holds no such record or version for this tenant")
+        messages = [record_message(tenant, record, head.epoch) for record in found]
+        return pb.GetRecordResponse(record=messages[0], history=messages[1:], token=token_of(head))
+
+    async def list_records(self, call: Call, request: pb.ListRecordsRequest) -> pb.ListRecordsResponse:
+        """Records in the order of their ids and versions, a page at a time."""
+        tenant = fields.tenant(call, request.tenant)
+        label = fields.label(request.source_label, "source_label") if request.source_label else ""
+        record_id = fields.record_id(request.record_id, "record_id") if request.record_id else ""
+        size = fields.page_size(request.page_size)
+        cursor = cursor_of(request, request.page_token, str, str)
+        after = (str(cursor[0]), str(cursor[1])) if cursor is not None else None
+        store = self._transacting.store
+        head = await self._transacting.read(call, store.head())
+        wanted = store.list_records(tenant, label, record_id, request.current_only, after, size + 1)
+        found = await self._transacting.read(call, wanted)
+        last = found[size - 1].ref if len(found) > size else None
+        return pb.ListRecordsResponse(
+            records=[record_message(tenant, record, head.epoch) for record in found[:size]],
+            next_page_token=page_token(request, tuple(last)) if last is not None else "",
+        )
+
+    async def supersede(self, call: Call, request: pb.SupersedeRequest) -> pb.SupersedeResponse:
+        """Names a successor, or takes the name away."""
+        if request.clear == request.HasField("successor"):
+            raise Malformed("successor", "must be set, or clear be true, and not both")
+        tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
+        successor = None if request.clear else fields.ref(request, "successor")
+        if successor == ref:
+            raise Malformed("successor", "is the record itself", "name the version or document that takes its place")
+        change = Change(call.name, ref, reason=fields.reason(request.reason), detail=_named(successor))
+
+        def work(index: Work, snapshot: Snapshot) -> Head:
+            if successor is not None:
+                held(index, tenant, successor, "successor")
+            return self._transacting.edit(
+                index, call, tenant, ref, snapshot, lambda record: replace(record, superseded_by=successor), change
+            )
+
+        return pb.SupersedeResponse(token=token_of(await self._transacting.change(call, work)))
+
+    async def suspend(self, call: Call, request: pb.SuspendRequest) -> pb.SuspendResponse:
+        """Hides until resumed."""
+        return pb.SuspendResponse(token=await self._edit(call, request, lambda record: replace(record, suspended=True)))
+
+    async def resume(self, call: Call, request: pb.ResumeRequest) -> pb.ResumeResponse:
+        """Ends a suspension."""
+        return pb.ResumeResponse(token=await self._edit(call, request, lambda record: replace(record, suspended=False)))
+
+    async def set_scopes(self, call: Call, request: pb.SetScopesRequest) -> pb.SetScopesResponse:
+        """Replaces the scopes of which a reader needs one."""
+        scopes = fields.scopes(request.scopes, "scopes")
+
+        def edit(record: RecordFacts) -> RecordFacts:
+            return record if set(record.scopes) == set(scopes) else replace(record, scopes=scopes)
+
+        return pb.SetScopesResponse(token=await self._edit(call, request, edit))
+
+    async def record_assessment(self, call: Call, request: pb.RecordAssessmentRequest) -> pb.RecordAssessmentResponse:
+        """Says until when the record is eligible."""
+        expires_at = fields.optional_time(request, "expires_at")
+        token = await self._edit(call, request, lambda record: replace(record, assessment_expires_at=expires_at))
+        return pb.RecordAssessmentResponse(token=token)
+
+    async def mark_unreachable(self, call: Call, request: pb.MarkUnreachableRequest) -> pb.MarkUnreachableResponse:
+        """Says whether the original can be reached."""
+        unreachable = not request.reachable
+        token = await self._edit(call, request, lambda record: replace(record, unreachable=unreachable))
+        return pb.MarkUnreachableResponse(token=token)
+
+    async def _edit(
+        self,
+        call: Call,
+        request: pb.SuspendRequest
+        | pb.ResumeRequest
+        | pb.SetScopesRequest
+        | pb.RecordAssessmentRequest
+        | pb.MarkUnreachableRequest,
+        edit: Callable[[RecordFacts], RecordFacts],
+    ) -> str:
+        """The token after an edit of one record that says why."""
+        tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
+        change = Change(call.name, ref, reason=fields.reason(request.reason))
+
+        def work(index: Work, snapshot: Snapshot) -> Head:
+            return self._transacting.edit(index, call, tenant, ref, snapshot, edit, change)
+
+        return token_of(await self._transacting.change(call, work))
+
+    async def revoke_retention(self, call: Call, request: pb.RevokeRetentionRequest) -> pb.RevokeRetentionResponse:
+        """The only act that leads to PURGE; final for the version."""
+        tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
+        fields.reason(request.reason)
+        fields.check(text_problem(request.ticket, SHORT_BYTES_MAX), "ticket", "name the ticket that asked for it")
+        fields.optional_time(request, "purge_not_before")
+        if request.dry_run_digest:
+            fields.digest(request.dry_run_digest, "dry_run_digest")
+
+        def work(index: Work, _snapshot: Snapshot) -> pb.RevokeRetentionResponse:
+            return self._revoke(index, call, tenant, ref, request)
+
+        return await self._transacting.change(call, work)
+
+    def _revoke(
+        self, index: Work, call: Call, tenant: str, ref: Ref, request: pb.RevokeRetentionRequest
+    ) -> pb.RevokeRetentionResponse:
+        record = held(index, tenant, ref)
+        affected = index.count_resting(tenant, ref)
+        digest = _dry_run_digest(index.head.epoch, tenant, ref, affected)
+        if request.dry_run_digest and request.dry_run_digest != digest:
+            raise Precondition("dry_run_digest: what would be affected has changed since; look again with dry_run")
+        if not request.dry_run:
+            revoke = _revoke_of(index, call, request)
+            if record.revoked is None:
+                edited = replace(record, revoked=revoke, recorded_at=index.now)
+                index.write_records(tenant, [(edited, skeleton(ref.record_id))])
+                change = Change(call.name, ref, reason=request.reason, ticket=request.ticket)
+                self._transacting.audit(index, call, tenant, [change])
+            elif not _same_terms(record.revoked, revoke):
+                raise Precondition("record: TOMBSTONED: its retention was revoked before, on other terms; those stand")
+        token = token_of(index.head)
+        return pb.RevokeRetentionResponse(token=token, affected_segments=affected, dry_run_digest=digest)
+
+
+def _revoke_of(index: Work, call: Call, request: pb.RevokeRetentionRequest) -> Revoke:
+    asked = fields.optional_time(request, "purge_not_before")
+    due = index.now if asked is None else max(asked, index.now)
+    return Revoke(call.caller.name, request.reason, request.ticket, index.now, due, index.head.seq + 1)
+
+
+def _same_terms(stands: Revoke, asked: Revoke) -> bool:
+    """True for a repeat that asks for nothing that does not stand: the same ticket, and no earlier purge."""
+    return stands.ticket == asked.ticket and asked.purge_not_before >= stands.purge_not_before
+
+
+def _dry_run_digest(epoch: str, tenant: str, ref: Ref, affected: int) -> str:
+    return hashlib.sha256(framed(("dry-run-v1", epoch, tenant, ref.record_id, ref.version, str(affected)))).hexdigest()
+
+
+def _named(ref: Ref | None) -> str:
+    return "no successor any more" if ref is None else f"successor {ref.record_id} version {ref.version}"
+
+
+def _outcome(found: Registered) -> pb.PutOutcome:
+    if found.refused is None:
+        return pb.PutOutcome(kind=_KINDS[found.kind])
+    reason = common_pb2.Reason.ValueType(found.refused.reason.value)
+    return pb.PutOutcome(kind=_KINDS[found.kind], reason=reason, message=found.refused.message)

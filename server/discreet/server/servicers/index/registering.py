@@ -1,0 +1,289 @@
+"""Registration: what becomes of each input, judged and written inside one index transaction.
+
+A version's content is fixed: its digest, label, kind and origins never change under the same version. Its metadata
+may, as a new revision. Refusals fall on single inputs; the others of the call go through. What equals what is there
+writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from discreet.policy.facts import RecordFacts, Ref
+from discreet.policy.idents import skeleton
+from discreet.policy.snapshot import Snapshot, Source
+from discreet.policy.words import Duty, Origin, Reason, RecordKind
+from discreet.server.auditing import Change
+from discreet.server.calls import Call
+from discreet.server.ports import Work
+from discreet.server.servicers.index.inputs import RecordInput
+
+ROOTS_MAX = 256
+
+TAKES: Mapping[Duty, frozenset[Origin]] = {
+    Duty.DATA_CHANNEL: frozenset({Origin.COLLECTED}),
+    Duty.DOCUMENT_STORE: frozenset({Origin.COLLECTED, Origin.INFERRED}),
+    Duty.DERIVATION: frozenset({Origin.DERIVED}),
+}
+"""Which origins a source takes, by its duty (A19)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why an input was not taken."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What became of one input: "created", "updated", "unchanged" or "refused"."""
+
+    kind: str
+    refused: Refused | None = None
+
+
+class Registration:
+    """One call's inputs against the index as it stands in this transaction, earlier inputs of the call included."""
+
+    def __init__(self, index: Work, call: Call, tenant: str, snapshot: Snapshot, inputs: Sequence[RecordInput]) -> None:
+        self._index = index
+        self._call = call
+        self._tenant = tenant
+        self._snapshot = snapshot
+        named = [
+            ref for one in inputs for ref in (one.ref, *one.rests_on, *((one.supersedes,) if one.supersedes else ()))
+        ]
+        self._records = dict(index.records(tenant, list(dict.fromkeys(named))))
+        ids = list(dict.fromkeys(one.ref.record_id for one in inputs))
+        self._currents = {record_id: record.ref for record_id, record in index.currents(tenant, ids).items()}
+        self._labels = {record_id: record.source_label for record_id, record in index.currents(tenant, ids).items()}
+        self._skeletons: dict[tuple[str, str], str] = {}
+        self._written: dict[Ref, RecordFacts] = {}
+        self.changes: list[Change] = []
+
+    def register(self, inputs: Sequence[RecordInput]) -> list[Registered]:
+        """One outcome an input; everything that is new is written in one go, with its audit rows in `changes`."""
+        outcomes = [self._one(given) for given in inputs]
+        if self._written:
+            rows = [(record, skeleton(record.record_id)) for record in self._written.values()]
+            self._index.write_records(self._tenant, rows)
+        return outcomes
+
+    def _one(self, given: RecordInput) -> Registered:
+        refused = self._refusal(given)
+        if refused is not None:
+            change = Change(self._call.name, given.ref, refused=refused.reason, detail=refused.message)
+            self.changes.append(change)
+            return Registered("refused", refused)
+        known = self._records.get(given.ref)
+        record = self._created(given) if known is None else self._updated(given, known)
+        superseded = self._supersede(given)
+        if known is not None and not superseded and _same(record, known):
+            return Registered("unchanged")
+        if known is None or not _same(record, known):
+            self._write(record)
+            self.changes.append(Change(self._call.name, given.ref))
+        return Registered("created" if known is None else "updated")
+
+    def _write(self, record: RecordFacts) -> None:
+        self._records[record.ref] = self._written[record.ref] = record
+
+    def _created(self, given: RecordInput) -> RecordFacts:
+        """A new version, which becomes the record's current one; the one before is demoted, here or by the store."""
+        record_id = given.ref.record_id
+        before = self._currents.get(record_id)
+        if before in self._written:
+            self._write(replace(self._written[before], current=False))
+        self._currents[record_id] = given.ref
+        self._labels[record_id] = given.label
+        self._skeletons[given.label, skeleton(record_id)] = record_id
+        return RecordFacts(
+            record_id=record_id,
+            version=given.ref.version,
+            revision=0,
+            kind=given.kind,
+            digest=given.digest,
+            source_label=given.label,
+            collector=self._call.caller.name,
+            recorded_at=self._index.now,
+            current=True,
+            as_of=given.as_of,
+            basis=given.basis,
+            scopes=given.scopes,
+            attributes=given.attributes,
+            assessment_expires_at=given.assessment_expires_at,
+            origin=given.origin,
+            own_source=given.own_source,
+            of=given.of,
+            fields=given.fields,
+            formula=given.formula,
+            inputs=given.inputs,
+            roots=self._roots(given),
+        )
+
+    def _updated(self, given: RecordInput, known: RecordFacts) -> RecordFacts:
+        """The same version with the metadata of the input.
+
+        What operators said of it stays, and it becomes current by nothing.
+        """
+        return replace(
+            known,
+            current=self._currents.get(known.record_id) == known.ref,
+            as_of=given.as_of,
+            basis=given.basis,
+            scopes=given.scopes,
+            attributes=given.attributes,
+            assessment_expires_at=given.assessment_expires_at,
+            collector=self._call.caller.name,
+            recorded_at=self._index.now,
+        )
+
+    def _supersede(self, given: RecordInput) -> bool:
+        """Marks the version that the input replaces; a revoked one stays as it is."""
+        earlier = self._records.get(given.supersedes) if given.supersedes is not None else None
+        if earlier is None or earlier.superseded_by == given.ref or earlier.revoked is not None:
+            return False
+        current = self._currents.get(earlier.record_id) == earlier.ref
+        self._write(replace(earlier, superseded_by=given.ref, current=current, recorded_at=self._index.now))
+        self.changes.append(Change("Supersede", earlier.ref, detail="named by a registration"))
+        return True
+
+    def _roots(self, given: RecordInput) -> tuple[Ref, ...]:
+        found: dict[Ref, None] = {}
+        for ref in given.rests_on:
+            found[ref] = None
+            found.update(dict.fromkeys(self._records[ref].roots))
+        return tuple(found)
+
+    def _refusal(self, given: RecordInput) -> Refused | None:
+        source = self._snapshot.sources.get(given.label)
+        return (
+            self._entitlement(given, source)
+            or _duty(given, source)
+            or self._identity(given, source)
+            or self._content(given)
+            or self._origins(given)
+        )
+
+    def _entitlement(self, given: RecordInput, source: Source | None) -> Refused | None:
+        name, path = self._call.caller.name, f"{given.path}.source_label"
+        if source is None:
+            return Refused(Reason.COLLECTOR_NOT_ENTITLED, f"{path}: no SourceList declares this label")
+        if name not in source.collectors:
+            return Refused(
+                Reason.COLLECTOR_NOT_ENTITLED, f"{path}: SourceList does not map this label to the collector {name}"
+            )
+        if self._labels.get(given.ref.record_id, given.label) != given.label:
+            message = f"{path}: the record is registered under another label, and stays under it"
+            return Refused(Reason.COLLECTOR_NOT_ENTITLED, message)
+        return None
+
+    def _identity(self, given: RecordInput, source: Source | None) -> Refused | None:
+        """Refuses ids that the source's people could take for one another."""
+        record_id, path = given.ref.record_id, f"{given.path}.record_id"
+        if source is not None and not source.case_sensitive_ids and record_id != record_id.lower():
+            return Refused(
+                Reason.POLICY_RULE, f"{path}: holds upper-case letters; the source's record ids are lower-case only"
+            )
+        if record_id in self._currents:
+            return None
+        folded = skeleton(record_id)
+        other = self._skeletons.get((given.label, folded)) or self._index.lookalike(
+            self._tenant, given.label, record_id, folded
+        )
+        if other is not None and other != record_id:
+            return Refused(
+                Reason.POLICY_RULE, f'{path}: looks like the record id "{other}" of the same source; use that one'
+            )
+        return None
+
+    def _content(self, given: RecordInput) -> Refused | None:
+        known = self._records.get(given.ref)
+        if known is None:
+            return None
+        path = given.path
+        if known.revoked is not None:
+            return Refused(Reason.TOMBSTONED, f"{path}: the version's retention is revoked; it cannot be put again")
+        if known.digest != given.digest:
+            return Refused(
+                Reason.CONTENT_MISMATCH, f"{path}.digest: the version has another one; give new content a new version"
+            )
+        for name, mine, theirs in _fixed(given, known):
+            if mine != theirs:
+                return Refused(Reason.CONTENT_MISMATCH, f"{path}.{name}: the version has another; give a new version")
+        return None
+
+    def _origins(self, given: RecordInput) -> Refused | None:
+        if given.supersedes is not None and given.supersedes not in self._records:
+            return Refused(Reason.DOCUMENT_UNKNOWN, f"{given.path}.supersedes_version: the record has no such version")
+        for field, refs in (("of", given.of), ("inputs", given.inputs)):
+            for index, ref in enumerate(refs):
+                refused = self._origin(f"{given.path}.{field}[{index}]", ref, documents_only=field == "of")
+                if refused is not None:
+                    return refused
+        if len(self._roots(given)) > ROOTS_MAX:
+            return Refused(Reason.COST_EXCEEDED, f"{given.path}: rests on more than {ROOTS_MAX} records")
+        return None
+
+    def _origin(self, path: str, ref: Ref, *, documents_only: bool) -> Refused | None:
+        record = self._records.get(ref)
+        if record is None:
+            return Refused(Reason.DOCUMENT_UNKNOWN, f"{path}: the index holds no such version; register it first")
+        if record.revoked is not None:
+            return Refused(
+                Reason.TOMBSTONED, f"{path}: its retention is revoked; nothing can be taken from it any more"
+            )
+        if documents_only and record.kind is not RecordKind.DOCUMENT:
+            return Refused(
+                Reason.DOCUMENT_UNKNOWN,
+                f"{path}: is evidence; of names documents, inputs name what a figure was made from",
+            )
+        return None
+
+
+def _duty(given: RecordInput, source: Source | None) -> Refused | None:
+    """Refuses what the source's duty does not take: model output under a data channel, above all."""
+    if source is None or given.origin in TAKES[source.duty]:
+        return None
+    taken = " and ".join(sorted(origin.short for origin in TAKES[source.duty]))
+    what = "documents and what was collected from them" if given.kind is RecordKind.DOCUMENT else given.origin.short
+    message = f"{given.path}.source_label: a source of duty {source.duty.short} takes {taken}, not {what}"
+    return Refused(Reason.COLLECTOR_NOT_ENTITLED, message)
+
+
+def _fixed(given: RecordInput, known: RecordFacts) -> list[tuple[str, object, object]]:
+    return [
+        ("kind", given.kind, known.kind),
+        ("source_label", given.label, known.source_label),
+        ("origin", given.origin, known.origin),
+        ("own_source", given.own_source, known.own_source),
+        ("of", given.of, known.of),
+        ("fields", _canonical(given.fields), _canonical(known.fields)),
+        ("formula", given.formula, known.formula),
+        ("inputs", given.inputs, known.inputs),
+    ]
+
+
+def _same(one: RecordFacts, other: RecordFacts) -> bool:
+    """True where a new revision would say nothing new."""
+    return _said(one) == _said(other)
+
+
+def _said(record: RecordFacts) -> tuple[object, ...]:
+    return (
+        record.as_of,
+        record.basis,
+        record.scopes,
+        _canonical(record.attributes),
+        record.assessment_expires_at,
+        record.superseded_by,
+    )
+
+
+def _canonical(values: Mapping[str, object]) -> str:
+    """Text in which 1, 1.0 and true differ."""
+    return json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -1,0 +1,90 @@
+"""Every method of every service with what answers it: the one place where services are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from discreet.server.calls import StreamMethod, UnaryMethod
+from discreet.server.config import ServerConfig
+from discreet.server.logs import Log
+from discreet.server.policies.follower import Policies
+from discreet.server.ports import Clock, Store
+from discreet.server.reading.reader import FactReader
+from discreet.server.servicers.asking import Asking
+from discreet.server.servicers.audit import Auditing
+from discreet.server.servicers.check import Checking
+from discreet.server.servicers.commit import Committing
+from discreet.server.servicers.index.grants import Grants
+from discreet.server.servicers.index.records import Records
+from discreet.server.servicers.index.transacting import Transacting
+from discreet.server.servicers.server_info import ServerInfo
+from discreet.server.servicers.stream import Refusal, Streaming
+from discreet.server.servicers.typed import on_bytes
+from discreet.v1 import audit_pb2, index_pb2, server_pb2
+
+
+class Methods:
+    """The services of one server, by full method name."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        instance: str,
+        store: Store,
+        reader: FactReader,
+        policies: Policies,
+        clock: Clock,
+        log: Log,
+        refusal: Refusal,
+        problems: Callable[[], list[str]],
+    ) -> None:
+        timeout_s = config.store_timeout_s
+        self.asking = Asking(config, instance, store, reader, policies, clock, log)
+        checking = Checking(self.asking)
+        self.streaming = Streaming(checking, refusal)
+        transacting = Transacting(store, policies, instance, timeout_s)
+        info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s)
+        self.unary: Mapping[str, UnaryMethod] = {
+            "/discreet.v1.DisclosureService/Check": checking.check,
+            "/discreet.v1.DisclosureService/Commit": Committing(self.asking).commit,
+            **_index(Records(transacting), Grants(transacting)),
+            **_audit(Auditing(store, timeout_s)),
+            **_server(info),
+        }
+        self.streams: Mapping[str, StreamMethod] = {
+            "/discreet.v1.DisclosureService/CheckStream": self.streaming.check_stream
+        }
+
+
+def _index(records: Records, grants: Grants) -> dict[str, UnaryMethod]:
+    methods = {
+        "PutDocuments": on_bytes(index_pb2.PutDocumentsRequest, records.put_documents),
+        "RegisterEvidence": on_bytes(index_pb2.RegisterEvidenceRequest, records.register_evidence),
+        "GetRecord": on_bytes(index_pb2.GetRecordRequest, records.get_record),
+        "ListRecords": on_bytes(index_pb2.ListRecordsRequest, records.list_records),
+        "Supersede": on_bytes(index_pb2.SupersedeRequest, records.supersede),
+        "Suspend": on_bytes(index_pb2.SuspendRequest, records.suspend),
+        "Resume": on_bytes(index_pb2.ResumeRequest, records.resume),
+        "SetScopes": on_bytes(index_pb2.SetScopesRequest, records.set_scopes),
+        "RecordAssessment": on_bytes(index_pb2.RecordAssessmentRequest, records.record_assessment),
+        "MarkUnreachable": on_bytes(index_pb2.MarkUnreachableRequest, records.mark_unreachable),
+        "RevokeRetention": on_bytes(index_pb2.RevokeRetentionRequest, records.revoke_retention),
+        "GrantScope": on_bytes(index_pb2.GrantScopeRequest, grants.grant_scope),
+        "WithdrawScope": on_bytes(index_pb2.WithdrawScopeRequest, grants.withdraw_scope),
+        "ListGrants": on_bytes(index_pb2.ListGrantsRequest, grants.list_grants),
+    }
+    return {f"/discreet.v1.IndexService/{name}": method for name, method in methods.items()}
+
+
+def _audit(auditing: Auditing) -> dict[str, UnaryMethod]:
+    return {
+        "/discreet.v1.AuditService/QueryDecisions": on_bytes(audit_pb2.QueryDecisionsRequest, auditing.query_decisions),
+        "/discreet.v1.AuditService/Explain": on_bytes(audit_pb2.ExplainRequest, auditing.explain),
+    }
+
+
+def _server(info: ServerInfo) -> dict[str, UnaryMethod]:
+    return {
+        "/discreet.v1.ServerService/GetServerInfo": on_bytes(server_pb2.GetServerInfoRequest, info.get_server_info),
+        "/discreet.v1.ServerService/GetStatus": on_bytes(server_pb2.GetStatusRequest, info.get_status),
+    }

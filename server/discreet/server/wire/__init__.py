@@ -1,0 +1,1 @@
+"""The edge to gRPC: bytes in, bytes out, statuses, listeners, health."""

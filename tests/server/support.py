@@ -1,0 +1,442 @@
+"""Real parts for the server's tests.
+
+Policy repositories made with Git, servers in process and as processes, calls as bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from google.protobuf.message import Message
+
+from discreet.server.app import Server
+from discreet.server.config import ServerConfig
+from discreet.server.logs import make_log
+from discreet.server.ports import Clock, Store
+from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2, server_pb2
+
+TENANT = "acme"
+DAY_US = 86_400_000_000
+
+POLICY: Mapping[str, str] = {
+    "discreet.yaml": "apiVersion: discreet/v1\nkind: PolicySet\nname: test\nuse-within: 2s\nstore-within: 10m\n",
+    "sources.yaml": """apiVersion: discreet/v1
+kind: SourceList
+name: sources
+sources:
+  - {label: handbook, title: Handbook, duty: DOCUMENT_STORE, collectors: [collector]}
+  - {label: prices, title: Prices, duty: DATA_CHANNEL, collectors: [collector], max-age: 1d}
+  - {label: sums, title: Sums, duty: DERIVATION, collectors: [collector]}
+  - {label: mixed, title: Mixed case, duty: DOCUMENT_STORE, collectors: [collector], record-ids: case-sensitive}
+  - {label: foreign, title: Somebody's, duty: DOCUMENT_STORE, collectors: [somebody-else]}
+  - {label: notes, title: Internal notes, duty: DOCUMENT_STORE, collectors: [collector], listed: false}
+""",
+    "rules.yaml": """apiVersion: discreet/v1
+kind: DisclosurePolicy
+name: rules
+rules:
+  - id: allow-sources
+    effect: ALLOW
+    moments: [RETRIEVE, PUBLISH, REPLAY]
+    sources: [handbook, prices, sums, mixed]
+  - id: no-secret
+    effect: WITHHOLD
+    moments: [PUBLISH]
+    sources: [handbook]
+    when: has(document.attributes.status) && document.attributes.status == "secret"
+    custom-reason: SECRET
+  - id: small-talk
+    effect: ALLOW
+    moments: [PUBLISH, REPLAY]
+    grounding: UNBOUND
+    kinds: [small-talk]
+""",
+}
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def git(directory: Path, *arguments: str) -> str:
+    """What a git command says, run in a directory with an identity of its own."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()},
+    }
+    done = subprocess.run(["git", *arguments], cwd=directory, env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+_WHO = {"NAME": "Ana", "EMAIL": "ana@example.org"}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRepo:
+    """A Git repository with a policy set."""
+
+    path: Path
+
+    def commit(self, files: Mapping[str, str], message: str = "change") -> str:
+        """The id of a commit of these files on top of what is there."""
+        for name, content in files.items():
+            file = self.path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+        git(self.path, "add", "-A")
+        git(self.path, "commit", "-q", "-m", message)
+        return git(self.path, "rev-parse", "HEAD")
+
+
+def make_repo(path: Path, files: Mapping[str, str] = POLICY) -> PolicyRepo:
+    """A repository on branch main with one commit."""
+    path.mkdir(parents=True)
+    git(path, "init", "-q", "-b", "main")
+    repo = PolicyRepo(path)
+    repo.commit(files, "first")
+    return repo
+
+
+class Line:
+    """Calls as one identity, on messages or on bytes."""
+
+    def __init__(self, target: str) -> None:
+        self.channel = grpc.aio.insecure_channel(target)
+
+    async def raw(self, method: str, data: bytes, within: float | None = 10) -> bytes:
+        """The answer's bytes; `method` is `Service/Method`."""
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(f"/discreet.v1.{method}")
+        answer: bytes = await call(data, timeout=within)
+        return answer
+
+    async def call(self, request: Message, within: float | None = 10) -> Message:
+        """The answer to a request, whose method follows from its type."""
+        service, method, answer = METHODS[type(request).__name__]
+        return answer.FromString(await self.raw(f"{service}/{method}", request.SerializeToString(), within))
+
+    async def refused(self, request: Message | tuple[str, bytes]) -> grpc.aio.AioRpcError:
+        """The error that a call ends with."""
+        try:
+            await (self.call(request) if isinstance(request, Message) else self.raw(*request))
+        except grpc.aio.AioRpcError as error:
+            return error
+        raise AssertionError("the call was not refused")
+
+    # What each test asks most.
+    async def check(
+        self, request: disclosure_pb2.CheckRequest, within: float | None = 10
+    ) -> disclosure_pb2.CheckResponse:
+        """Check."""
+        answer = await self.call(request, within)
+        assert isinstance(answer, disclosure_pb2.CheckResponse)
+        return answer
+
+    async def commit(self, request: disclosure_pb2.CommitRequest) -> disclosure_pb2.CommitResponse:
+        """Commit."""
+        answer = await self.call(request)
+        assert isinstance(answer, disclosure_pb2.CommitResponse)
+        return answer
+
+    async def put(self, *documents: index_pb2.DocumentInput, tenant: str = TENANT) -> index_pb2.PutDocumentsResponse:
+        """PutDocuments."""
+        answer = await self.call(index_pb2.PutDocumentsRequest(tenant=tenant, documents=documents))
+        assert isinstance(answer, index_pb2.PutDocumentsResponse)
+        return answer
+
+    async def evidence(self, *evidence: index_pb2.EvidenceInput) -> index_pb2.RegisterEvidenceResponse:
+        """RegisterEvidence."""
+        answer = await self.call(index_pb2.RegisterEvidenceRequest(tenant=TENANT, evidence=evidence))
+        assert isinstance(answer, index_pb2.RegisterEvidenceResponse)
+        return answer
+
+    async def get(self, record_id: str, version: str = "", *, history: bool = False) -> index_pb2.GetRecordResponse:
+        """GetRecord."""
+        asked = index_pb2.GetRecordRequest(tenant=TENANT, record_id=record_id, version=version, history=history)
+        answer = await self.call(asked)
+        assert isinstance(answer, index_pb2.GetRecordResponse)
+        return answer
+
+    async def status(self) -> server_pb2.GetStatusResponse:
+        """GetStatus."""
+        answer = await self.call(server_pb2.GetStatusRequest())
+        assert isinstance(answer, server_pb2.GetStatusResponse)
+        return answer
+
+    async def decisions(self, **filters: object) -> list[audit_pb2.DecisionRecord]:
+        """All decisions that match, newest first."""
+        request = audit_pb2.QueryDecisionsRequest(**filters)  # type: ignore[arg-type] # the filters of each test
+        found: list[audit_pb2.DecisionRecord] = []
+        while True:
+            answer = await self.call(request)
+            assert isinstance(answer, audit_pb2.QueryDecisionsResponse)
+            found += answer.decisions
+            if not answer.next_page_token:
+                return found
+            request.page_token = answer.next_page_token
+
+
+def _methods() -> dict[str, tuple[str, str, type[Message]]]:
+    from google.protobuf.message_factory import GetMessageClass
+
+    found = {}
+    for file in (disclosure_pb2, index_pb2, audit_pb2, server_pb2):
+        for service in file.DESCRIPTOR.services_by_name.values():
+            for method in service.methods:
+                found[method.input_type.name] = (service.name, method.name, GetMessageClass(method.output_type))
+    return found
+
+
+METHODS = _methods()
+
+
+class Lines:
+    """One line an identity of a running server."""
+
+    def __init__(self, sockets: Mapping[str, str]) -> None:
+        self._sockets = sockets
+        self._lines: dict[str, Line] = {}
+
+    def __getitem__(self, identity: str) -> Line:
+        if identity not in self._lines:
+            self._lines[identity] = Line(f"unix:{self._sockets[identity]}")
+        return self._lines[identity]
+
+    agent = property(lambda self: self["agent"])
+    collector = property(lambda self: self["collector"])
+    operator = property(lambda self: self["operator"])
+    auditor = property(lambda self: self["auditor"])
+
+    async def close(self) -> None:
+        """Closes all channels."""
+        for line in self._lines.values():
+            await line.channel.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server in this process, its lines and its log."""
+
+    server: Server
+    lines: Lines
+    log: io.StringIO
+
+
+def config_of(directory: Path, policy: Path | str, **changes: object) -> ServerConfig:
+    """A configuration in a directory of its own."""
+    base = ServerConfig(
+        policy=str(policy),
+        db=str(directory / "discreet.db"),
+        socket_dir=directory / "s",
+        state_dir=directory / "state",
+        instance="test",
+        poll_s=0.05,
+        drain_s=0,
+        grace_s=5,
+    )
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type] # the changes of each test
+
+
+@asynccontextmanager
+async def in_process(
+    config: ServerConfig, *, store: Store | None = None, clock: Clock | None = None
+) -> AsyncIterator[Running]:
+    """A server in this event loop, stopped at the end."""
+    log = io.StringIO()
+    server = Server(config, make_log("json", "debug", log), store=store, clock=clock)
+    await server.start()
+    lines = Lines(server.listeners.sockets)
+    try:
+        yield Running(server, lines, log)
+    finally:
+        await lines.close()
+        await server.stop()
+
+
+@dataclass(slots=True)
+class Spawned:
+    """A server as a process of its own."""
+
+    process: asyncio.subprocess.Process
+    ready: dict[str, object]
+    lines: Lines
+
+    async def terminate(self) -> int:
+        """Its exit code after SIGTERM."""
+        await self.lines.close()
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+        return await asyncio.wait_for(self.process.wait(), 20)
+
+
+_PROGRAM = "import sys, json, pathlib; from tests.server.support import serve_from; sys.exit(serve_from(sys.argv[1]))"
+
+
+def serve_from(settings: str) -> int:
+    """Runs a server from settings in JSON; for a process of its own."""
+    from discreet.server.app import run
+    from discreet.server.config import load_config
+    from discreet.server.errors import StartRefused
+
+    given = json.loads(settings)
+    for name in ("socket_dir", "state_dir"):
+        given[name] = Path(given[name])
+    try:
+        return run(load_config(None, given))
+    except StartRefused as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+
+
+async def spawn(directory: Path, policy: Path | str, **changes: object) -> Spawned:
+    """A server as a process, once it says READY. AssertionError with its last words where it does not."""
+    settings = {
+        "policy": str(policy), "db": str(directory / "discreet.db"), "socket_dir": str(directory / "s"),
+        "state_dir": str(directory / "state"), "poll_s": 0.05, "drain_s": 0.0, **changes,
+    }  # fmt: skip
+    root = Path(__file__).parents[2]
+    with (directory / "log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _PROGRAM, json.dumps(settings), cwd=root,
+            env=os.environ | {"PYTHONPATH": _path(root)}, stdout=asyncio.subprocess.PIPE, stderr=log,
+        )  # fmt: skip
+    assert process.stdout is not None
+    line = await asyncio.wait_for(process.stdout.readline(), 30)
+    if not line.startswith(b"READY "):
+        await process.wait()
+        raise AssertionError(f"exit {process.returncode}: {(directory / 'log').read_text()[-2_000:]}")
+    ready = json.loads(line.removeprefix(b"READY "))
+    return Spawned(process, ready, Lines(ready["sockets"]))
+
+
+def _path(root: Path) -> str:
+    return os.pathsep.join([str(root), *(str(root / part) for part in ("proto", "policy", "server", "client"))])
+
+
+def document(record_id: str = "handbook/leave", version: str = "1", **changes: object) -> index_pb2.DocumentInput:
+    """A document that every principal may read, assessed for a long time."""
+    given = index_pb2.DocumentInput(
+        record_id=record_id,
+        version=version,
+        digest=digest(f"{record_id}@{version}"),
+        source_label="handbook",
+        scopes=["public"],
+    )
+    given.assessment_expires_at.FromSeconds(4_000_000_000)
+    for name, value in changes.items():
+        _set(given, name, value)
+    return given
+
+
+def _set(message: Message, name: str, value: object) -> None:
+    if isinstance(value, list | tuple):
+        message.ClearField(name)
+        getattr(message, name).extend(value)
+    elif isinstance(value, Message):
+        getattr(message, name).CopyFrom(value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            getattr(message, name)[key].CopyFrom(inner)
+    else:
+        setattr(message, name, value)
+
+
+def binding(record_id: str = "handbook/leave", version: str = "1", **changes: object) -> disclosure_pb2.Binding:
+    """A binding to what `document` makes."""
+    bound = disclosure_pb2.Binding(record_id=record_id, version=version, digest=digest(f"{record_id}@{version}"))
+    for name, value in changes.items():
+        _set(bound, name, value)
+    return bound
+
+
+def segment(segment_id: str = "s1", *bindings: disclosure_pb2.Binding, **changes: object) -> disclosure_pb2.Segment:
+    """A bound segment."""
+    made = disclosure_pb2.Segment(
+        id=segment_id,
+        kind="answer",
+        digest=digest(segment_id),
+        grounding=common_pb2.GROUNDING_BOUND,
+        bindings=bindings or (binding(),),
+    )
+    for name, value in changes.items():
+        _set(made, name, value)
+    return made
+
+
+def check(
+    *segments: disclosure_pb2.Segment, moment: common_pb2.Moment.ValueType = common_pb2.MOMENT_PUBLISH,
+    principal: str = "ana", ledger_ids: Iterable[str] = (), **changes: object,
+) -> disclosure_pb2.CheckRequest:  # fmt: skip
+    """A check for one principal; one segment where none is given and no ledger id is."""
+    ids = list(ledger_ids)
+    request = disclosure_pb2.CheckRequest(
+        tenant=TENANT,
+        moment=common_pb2.MOMENT_REPLAY if ids else moment,
+        principal=disclosure_pb2.Principal(id=principal),
+        session_id="session-1",
+        segments=segments or (() if ids else (segment(),)),
+        ledger_ids=ids,
+    )
+    for name, value in changes.items():
+        _set(request, name, value)
+    return request
+
+
+def commit(
+    *segments: disclosure_pb2.Segment, answer: str = "answer-1", principal: str = "ana", **changes: object
+) -> disclosure_pb2.CommitRequest:
+    """A commit for one principal."""
+    request = disclosure_pb2.CommitRequest(
+        tenant=TENANT,
+        principal=disclosure_pb2.Principal(id=principal),
+        session_id="session-1",
+        answer_id=answer,
+        segments=segments or (segment(),),
+    )
+    for name, value in changes.items():
+        _set(request, name, value)
+    return request
+
+
+def ref(record_id: str = "handbook/leave", version: str = "1") -> common_pb2.RecordRef:
+    """A record version's name."""
+    return common_pb2.RecordRef(record_id=record_id, version=version)
+
+
+def verdicts(response: disclosure_pb2.CheckResponse) -> list[tuple[str, str]]:
+    """Verdict and reason of each result, in short words."""
+    return [_verdict(result) for result in response.results]
+
+
+def commit_verdicts(response: disclosure_pb2.CommitResponse) -> list[tuple[str, str]]:
+    """Verdict and reason of each result of a commit."""
+    return [_verdict(one.result) for one in response.results]
+
+
+def _verdict(result: disclosure_pb2.SegmentResult) -> tuple[str, str]:
+    verdict = common_pb2.Verdict.Name(result.verdict).removeprefix("VERDICT_")
+    return verdict, common_pb2.Reason.Name(result.reason).removeprefix("REASON_")
+
+
+async def eventually(check_it: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+    """Returns once an async predicate holds; AssertionError where it does not in time."""
+    async with asyncio.timeout(seconds):
+        holds = await check_it()
+        while not holds:
+            await asyncio.sleep(0.02)
+            holds = await check_it()
