@@ -3,25 +3,23 @@
 from discreet.policy.facts import Micros, RecordFacts
 from discreet.policy.request import Claim
 from discreet.policy.snapshot import Source
-from discreet.policy.words import Freshness, RecordKind
+from discreet.policy.words import Freshness
 
 
-def judge(record: RecordFacts | None, source: Source | None, claim: Claim, now: Micros) -> Freshness:
+def judge(record: RecordFacts | None, source: Source | None, claim: Claim, now: Micros, *, carries: bool) -> Freshness:
     """The freshness of a record for the claim's time.
 
     An assertion about now: `as_of` is at most the source's maximum age before now. One about a period that is over:
-    `as_of` is
-    at most that age before the period's end, and not after it, so an old record may speak of its own time and of no
-    other.
-    `as_of` unstated or in the future, a source that declares none, and a claim about what has not begun: UNKNOWN. A
-    document of
-    a source that does not age is always FRESH; a piece of evidence of one needs a stated `as_of` all the same.
+    `as_of` is at most that age before the period's end, and not after it, so an old record may speak of its own time
+    and of no other. `as_of` unstated or in the future, a source that declares none, and a claim about what has not begun: UNKNOWN.
+    A record of a source that does not age is never STALE; where it carries nothing of what is asserted (`carries`
+    False) it is FRESH, else it needs a stated `as_of` that fits the claim all the same.
     """
     if record is None:
         return Freshness.MISSING
     if source is None:
         return Freshness.UNKNOWN
-    if source.max_age_us is None and record.kind is RecordKind.DOCUMENT:
+    if source.max_age_us is None and not carries:
         return Freshness.FRESH
     about = _about(claim, now)
     if record.as_of is None or about is None or record.as_of > about:

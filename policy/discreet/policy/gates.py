@@ -198,7 +198,8 @@ def freshness_gate(subject: Subject) -> Stop | None:
 
 def judge(subject: Subject, root: Root) -> Freshness:
     """The freshness of one root for what the segment asserts."""
-    return freshness.judge(root.record, root.source, subject.claim, subject.call.now)
+    carries = root in subject.carriers
+    return freshness.judge(root.record, root.source, subject.claim, subject.call.now, carries=carries)
 
 
 def _states_time(root: Root) -> bool:

@@ -204,7 +204,7 @@ class Oracle:
 
     def _age(self, record: RecordFacts, source: Source | None) -> Reason | None:
         assert source is not None
-        if record.kind is RecordKind.DOCUMENT and source.max_age_us is None:
+        if source.max_age_us is None and record not in [carrier for _, carrier in self._carriers()]:
             return None
         about = self.segment.claim.about if self.segment.claim is not None else None
         start, end = about or (self.world.now, self.world.now)
