@@ -18,6 +18,9 @@ PROBLEMS_MAX: Final = 500
 #: Code points of a file that a message quotes at most.
 QUOTED_CHARS_MAX: Final = 60
 
+#: Code points of a message or a hint.
+MESSAGE_CHARS_MAX: Final = 240
+
 
 class Code(StrEnum):
     """The kind of a problem; stable, for tools that read `policy check -o json`."""
@@ -73,7 +76,7 @@ class PolicyProblem:
 
     def __str__(self) -> str:
         tail = f"; {self.hint}" if self.hint else ""
-        return f"{self.file}:{self.line}:{self.column}: {self.message}{tail}"
+        return f"{_safe(self.file)}:{self.line}:{self.column}: {self.message}{tail}"
 
 
 class PolicyProblems(Exception):
@@ -91,8 +94,14 @@ class PolicyProblems(Exception):
 
 
 def problem(place: Place, message: str, hint: str = "", code: Code = Code.VALUE) -> PolicyProblem:
-    """Returns a problem at a place."""
-    return PolicyProblem(place.file, place.line, place.column, message, hint, code)
+    """Returns a problem at a place, safe to print."""
+    return PolicyProblem(place.file, place.line, place.column, _safe(message), _safe(hint), code)
+
+
+def _safe(text: str) -> str:
+    """Returns a text that is one visible line of bounded length, whatever of a file got into it."""
+    cut = text if len(text) <= MESSAGE_CHARS_MAX else text[: MESSAGE_CHARS_MAX - 3] + "..."
+    return cut if cut.isprintable() else "".join(map(visible, cut))
 
 
 def one_a_place(problems: Iterable[PolicyProblem]) -> tuple[PolicyProblem, ...]:
@@ -109,8 +118,12 @@ def quoted(text: str) -> str:
     >>> quoted("a\u200bb")
     '"a\\u200bb"'
     """
-    cut = text if len(text) <= QUOTED_CHARS_MAX else text[: QUOTED_CHARS_MAX - 3] + "..."
-    return '"' + "".join(map(visible, cut)) + '"'
+    return '"' + "".join(map(visible, shortened(text))) + '"'
+
+
+def shortened(text: str) -> str:
+    """Returns a name as it may stand in a message without quotes."""
+    return text if len(text) <= QUOTED_CHARS_MAX else text[: QUOTED_CHARS_MAX - 3] + "..."
 
 
 def visible(char: str) -> str:

@@ -15,6 +15,8 @@ from discreet.policy.words import LOCALES, Reason
 SET_FILE: Final = "discreet.yaml"
 RULES_MAX: Final = 20_000
 SOURCES_MAX: Final = 20_000
+#: Unknown names for which the nearest known one is looked for: each look reads all of them.
+HINTS_MAX: Final = 50
 
 
 def reference_problems(loaded: Loaded) -> Iterator[PolicyProblem]:
@@ -69,12 +71,16 @@ def _too_many(loaded: Loaded) -> Iterator[PolicyProblem]:
 
 
 def _unknown_sources(loaded: Loaded) -> Iterator[PolicyProblem]:
-    for rule in loaded.rules:
-        for position, label in enumerate(rule.value.sources or ()):
-            if label not in loaded.labels:
-                hint = did_you_mean(label, loaded.labels) or "declare it in a SourceList"
-                place = rule.place("sources", position)
-                yield problem(place, f"no source {quoted(label)}", hint, Code.UNKNOWN_NAME)
+    unknown = (
+        (rule, position, label)
+        for rule in loaded.rules
+        for position, label in enumerate(rule.value.sources or ())
+        if label not in loaded.labels
+    )
+    for count, (rule, position, label) in enumerate(unknown):
+        close = did_you_mean(label, loaded.labels) if count < HINTS_MAX else ""
+        hint = close or "declare it in a SourceList"
+        yield problem(rule.place("sources", position), f"no source {quoted(label)}", hint, Code.UNKNOWN_NAME)
 
 
 def _unknown_texts(loaded: Loaded) -> Iterator[PolicyProblem]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet.policy.model.fields import kind_name
-from discreet.policy.problems import Code, PolicyProblem, did_you_mean, problem, quoted
+from discreet.policy.problems import PROBLEMS_MAX, Code, PolicyProblem, did_you_mean, problem, quoted, shortened
 from discreet.policy.yaml import Document, Node, Path, Scalar
 
 _WANTED: Final = {
@@ -24,8 +24,8 @@ _WANTED: Final = {
 
 
 def problems_of(error: ValidationError, document: Document, path: Path, model: type[BaseModel]) -> list[PolicyProblem]:
-    """Returns every complaint of one validation with its place; `path` leads to what was validated."""
-    return [_problem(details, document, path, model) for details in error.errors(include_url=False)]
+    """Returns the complaints of one validation with their places; `path` leads to what was validated."""
+    return [_problem(details, document, path, model) for details in error.errors(include_url=False)[:PROBLEMS_MAX]]
 
 
 def _problem(details: ErrorDetails, document: Document, path: Path, model: type[BaseModel]) -> PolicyProblem:
@@ -76,7 +76,8 @@ def _named(where: Path, what: str) -> str:
     if not what.startswith(("must ", "cannot ", "is ", "has ")):
         return what
     last = next((step for step in reversed(where) if isinstance(step, str)), "the document")
-    return f"an item of {last} {what}" if where and isinstance(where[-1], int) else f"{last} {what}"
+    name = shortened(last)
+    return f"an item of {name} {what}" if where and isinstance(where[-1], int) else f"{name} {what}"
 
 
 def _quote_it(document: Document, node: Node) -> str:

@@ -19,7 +19,7 @@ from discreet.policy.model.kinds import (
     SourceList,
     Texts,
 )
-from discreet.policy.problems import Code, Place, PolicyProblem, did_you_mean, problem, quoted
+from discreet.policy.problems import Code, Place, PolicyProblem, did_you_mean, problem, quoted, shortened
 from discreet.policy.yaml import Document, Entries, Items, Node, Path, Scalar, plain, read
 
 T_co = TypeVar("T_co", covariant=True)
@@ -100,7 +100,9 @@ def empty_values(document: Document) -> list[PolicyProblem]:
             nodes += (entry.value for entry in node.entries.values() if str(entry.key.value) not in NULLS_UNDER)
             hint = "give it one, or leave the key out"
             empty = (entry for entry in node.entries.values() if _is_empty(entry.value))
-            found += [problem(entry.value.place, f"{entry.key.value} has no value", hint) for entry in empty]
+            found += [
+                problem(entry.value.place, f"{shortened(str(entry.key.value))} has no value", hint) for entry in empty
+            ]
     return found
 
 

@@ -82,7 +82,7 @@ class Document:
     def key_place(self, *path: str | int) -> Place:
         """Returns where the last key of a path stands, or the deepest value on the way to it."""
         parent = self.node(path[:-1])
-        if isinstance(parent, Entries) and path[-1] in parent.entries:
+        if path and isinstance(parent, Entries) and path[-1] in parent.entries:
             return parent.entries[str(path[-1])].key.place
         return self.place(*path)
 

@@ -165,7 +165,7 @@ class _Reading:
             return node
         if isinstance(node, Scalar):
             shown = self.source.text[node.start : node.end]
-            self.refuse(node.place, "a key must be text", f'quote it: "{shown}"' if shown else "give it a name")
+            self.refuse(node.place, "a key must be text", f"quote it: {quoted(shown)}" if shown else "give it a name")
             return Scalar(node.place, shown, node.start, node.end, "")
         self.refuse(node.place, "a key must be text, not a list or a mapping", "give it a name")
         return Scalar(node.place, "", 0, 0, "")

@@ -1,0 +1,1 @@
+"""Policy sets: files in, compiled revisions or placed problems out."""
