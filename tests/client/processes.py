@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.client import AsyncClient, Client
+from discreet.client import AsyncClient, Client, Segment
+from discreet.client.forking import in_use
 from tests.client.asking import PRINCIPAL, SESSION, segments
+from tests.client.scripted import SLOW
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,20 +68,29 @@ def _fork(in_child: Iterator[tuple[str, Client | AsyncClient]]) -> None:
 
 
 def _main(mode: str, target: str) -> None:
-    client: Client | AsyncClient = AsyncClient(target) if mode == "asyncio" else Client(target)
-    if mode != "preloaded":
+    client: Client | AsyncClient = AsyncClient(target) if mode.endswith("asyncio") else Client(target)
+    if mode == "closed-asyncio":
+        before = AsyncClient(target)
+        asyncio.run(_used_and_closed(before))
+    elif not mode.startswith("preloaded"):
         _say("parent", client)
     if mode == "busy":
-        for _ in range(4):
-            threading.Thread(target=_ask_for_ever, args=(client,), daemon=True).start()
+        threading.Thread(target=_ask_slowly, args=(client,), daemon=True).start()
+        while not in_use():
+            time.sleep(0.001)
     _fork(iter([("child", client), ("child", client)]))
     _say("parent", client)
     os._exit(0)
 
 
-def _ask_for_ever(client: Client) -> None:
-    while True:
-        client.retrieve(segments(1), PRINCIPAL, SESSION)
+async def _used_and_closed(client: AsyncClient) -> None:
+    answer = await client.retrieve(segments(1), PRINCIPAL, SESSION)
+    print("parent", "allowed" if answer.results[0].allowed else "withheld", flush=True)
+    await client.close()
+
+
+def _ask_slowly(client: Client | AsyncClient) -> None:
+    client.retrieve([Segment(SLOW, bindings=segments(1)[0].bindings)], PRINCIPAL, SESSION, deadline_s=10.0)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,10 @@ FrameScript: TypeAlias = Callable[
 ]
 
 
+# The id of a segment that the program answers late.
+SLOW = "slow"
+
+
 class ScriptedServer:
     """Answers by `script`, and keeps what it was asked; `reset` returns to answering ALLOW."""
 
@@ -140,8 +144,16 @@ def _info(server: ScriptedServer) -> grpc.GenericRpcHandler:
     )
 
 
+def _slowly(request: Request, _: grpc.ServicerContext) -> Reply:
+    """ALLOW, three seconds later where a segment asks for it."""
+    if any(segment.id == SLOW for segment in request.segments):
+        running.over.wait(3)
+    return well_formed(request)
+
+
 if __name__ == "__main__":
     running = ScriptedServer(sys.argv[1])
+    running.script = _slowly
     print("ready", flush=True)
     sys.stdin.read()
     running.stop()

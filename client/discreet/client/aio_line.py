@@ -1,8 +1,4 @@
-"""The line to the sidecar for callers under asyncio: one open channel a loop.
-
-A process that was forked after asyncio calls of gRPC were made cannot make any itself (it hangs or crashes); there the
-line asks through threads.
-"""
+"""The line to the sidecar for callers under asyncio: one open channel a loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,10 +6,11 @@ from typing import TypeAlias
 
 import grpc
 
-from discreet.client.channel import OPTIONS, generation
+from discreet.client.channel import OPTIONS, checked_target
 from discreet.client.encode import REQUEST_BYTES_MAX
+from discreet.client.forking import FORKED, begin, end, generation, is_broken
 from discreet.client.gathering import Gatherer
-from discreet.client.line import ThreadsLine, failure_of
+from discreet.client.line import failure_of
 from discreet.client.result import Failure
 from discreet.client.talk import Ask, Method, Response
 from discreet.v1 import disclosure_pb2, disclosure_pb2_grpc, server_pb2_grpc
@@ -22,9 +19,6 @@ from discreet.v1 import disclosure_pb2, disclosure_pb2_grpc, server_pb2_grpc
 OVERTIME_S = 0.2
 
 _Call: TypeAlias = Callable[..., Awaitable[Response]]
-
-# Generations of processes in which asyncio calls of gRPC were made.
-_used: set[int] = set()
 
 
 class _Open:
@@ -55,9 +49,7 @@ class LoopLine:
     """Sends asks and gives the response, or why there is none; never raises for a failing server."""
 
     def __init__(self, target: str, credentials: grpc.ChannelCredentials | None, *, stream: bool) -> None:
-        # Also what checks the target.
-        self._threads = ThreadsLine(target, credentials)
-        self._target = target
+        self._target = checked_target(target, credentials)
         self._credentials = credentials
         self._stream = stream
         # The last is in use; earlier ones belong to loops that ended or to the process before a fork: not touched.
@@ -65,8 +57,8 @@ class LoopLine:
 
     async def send(self, ask: Ask) -> Response | Failure:
         """The response, or why there is none. Only the caller's own cancellation passes through."""
-        if any(process < generation() for process in _used):
-            return await asyncio.to_thread(self._threads.send, ask)
+        if is_broken():
+            return FORKED
         opened = self._line()
         try:
             async with asyncio.timeout(ask.timeout_s + OVERTIME_S):
@@ -87,18 +79,18 @@ class LoopLine:
 
     async def close(self) -> None:
         """Ends the running loop's channel; calls under way fail as CANCELLED."""
-        self._threads.close()
         if self._opened and self._opened[-1].is_own:
             opened = self._opened.pop()
             await opened.gatherer.close()
             await opened.channel.close()
+            end(opened)
 
     def _line(self) -> _Open:
         if not self._opened or not self._opened[-1].is_own:
-            _used.add(generation())
             if self._credentials is None:
                 channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
             else:
                 channel = grpc.aio.secure_channel(self._target, self._credentials, options=OPTIONS)
             self._opened.append(_Open(channel))
+            begin(self._opened[-1])
         return self._opened[-1]

@@ -1,13 +1,11 @@
-"""How a channel to the sidecar is opened: its options, where plain text may go, and what a fork does to it.
+"""How a channel to the sidecar is opened: its options, and where plain text may go.
 
 Keepalive: one ping in 5.5 minutes and only during calls, since a server that says nothing else ends connections that
 are pinged more often than once in 5 minutes. Deadlines, not pings, find a silent server. This module knows no message.
 """
 
 import json
-import os
 import re
-from itertools import count
 
 import grpc
 
@@ -55,26 +53,6 @@ OPTIONS: tuple[tuple[str, str | int], ...] = (
     # Connections are not shared with channels opened before a fork.
     ("grpc.use_local_subchannel_pool", 1),
 )
-
-_forks = count(1)
-_generation = 0
-
-
-def _forked() -> None:
-    global _generation  # noqa: PLW0603  (the one fact of a process that a fork changes)
-    _generation = next(_forks)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
-
-
-def generation() -> int:
-    """How many forks lie between this process and the one that first imported the client.
-
-    A process id would not do: ids come back, and a channel must never be taken for that of an ancestor.
-    """
-    return _generation
 
 
 def checked_target(target: str, credentials: grpc.ChannelCredentials | None) -> str:

@@ -6,19 +6,14 @@ from typing import TypeAlias, cast
 
 import grpc
 
-from discreet.client.channel import OPTIONS, checked_target, generation
+from discreet.client.channel import OPTIONS, checked_target
+from discreet.client.forking import FORKED, begin, end, generation, is_broken
 from discreet.client.result import Failure
 from discreet.client.talk import Ask, Method, Response
 from discreet.v1 import disclosure_pb2_grpc, server_pb2_grpc
 
 # What a call in a forked process may take beyond its deadline before gRPC itself counts as stuck.
 STUCK_AFTER_S = 0.2
-STUCK = Failure(
-    "UNAVAILABLE",
-    "gRPC does not work in this process: it was forked while gRPC was in use. Fork before the client's first call, or "
-    "leave GRPC_ENABLE_FORK_SUPPORT on",
-)
-
 _Call: TypeAlias = Callable[..., Response]
 _Open: TypeAlias = tuple[grpc.Channel, dict[Method, _Call]]
 
@@ -42,15 +37,15 @@ class ThreadsLine:
         process = generation()
         if process in self._proven:
             return self._call(process, ask)
-        if process in self._stuck:
-            return STUCK
+        if is_broken() or process in self._stuck:
+            return FORKED
         replies: list[Response | Failure] = []
         watched = threading.Thread(target=lambda: replies.append(self._call(process, ask)), daemon=True)
         watched.start()
         watched.join(ask.timeout_s + STUCK_AFTER_S)
         if not replies:
             self._stuck.add(process)
-            return STUCK
+            return FORKED
         self._proven.add(process)
         return replies[0]
 
@@ -65,10 +60,14 @@ class ThreadsLine:
         if opened is None:
             # Of two opened at once, one is kept.
             opened = self._opened.setdefault(process, self._open())
+        use = object()
+        begin(use)
         try:
             return opened[1][ask.method](ask.request, timeout=ask.timeout_s)
         except grpc.RpcError as error:
             return failure_of(error)
+        finally:
+            end(use)
 
     def _open(self) -> _Open:
         if self._credentials is None:

@@ -36,7 +36,7 @@ def steady_clock() -> float:
 class Failure:
     """Why there is no answer of the server to go by.
 
-    `code` is the gRPC status by name, or MALFORMED_ANSWER or EXPIRED. `INVALID_ARGUMENT`, `UNAUTHENTICATED` and
+    `code` is the gRPC status by name, or MALFORMED_ANSWER, EXPIRED or FORKED. `INVALID_ARGUMENT`, `UNAUTHENTICATED` and
     `PERMISSION_DENIED` are faults of the caller, which no repetition mends.
     """
 
@@ -48,7 +48,7 @@ class Failure:
 
 
 CALLER_FAULTS = frozenset(
-    {"INVALID_ARGUMENT", "UNAUTHENTICATED", "PERMISSION_DENIED", "FAILED_PRECONDITION", "UNIMPLEMENTED"}
+    {"INVALID_ARGUMENT", "UNAUTHENTICATED", "PERMISSION_DENIED", "FAILED_PRECONDITION", "UNIMPLEMENTED", "FORKED"}
 )
 
 
