@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+PLAIN_WIDTH = 1_000
+"""Without a terminal a line is as long as it must be: what reads it may be a program."""
 VERDICT_STYLES = {"ALLOW": "bold green", "WITHHOLD": "bold yellow", "PURGE": "bold red"}
 
 
@@ -38,7 +40,7 @@ def console(err: bool = False) -> "Console":
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
-    width = None if stream.isatty() else 160
+    width = None if stream.isatty() else PLAIN_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 

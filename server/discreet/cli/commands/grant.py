@@ -37,7 +37,7 @@ def _timestamp(value: str) -> "Timestamp":
 @click.argument("scope")
 @click.option("--not-before", help="Valid from then on: RFC 3339, or a span ahead such as +1d.")
 @click.option("--expires", help="Valid until then: RFC 3339, or a span ahead such as +90d.")
-@click.option("--reason", default="", help="Why; it is recorded.")
+@click.option("--reason", required=True, help="Why; it is recorded.")
 @shared_options
 def add(principal_id: str, scope: str, not_before: str | None, expires: str | None, reason: str) -> None:
     """Give a principal a scope."""
@@ -66,7 +66,7 @@ def add(principal_id: str, scope: str, not_before: str | None, expires: str | No
 )
 @click.argument("principal_id")
 @click.argument("scope")
-@click.option("--reason", default="", help="Why; it is recorded.")
+@click.option("--reason", required=True, help="Why; it is recorded.")
 @shared_options
 def withdraw(principal_id: str, scope: str, reason: str) -> None:
     """Take a scope back, at once."""

@@ -11,8 +11,9 @@ from discreet.cli.exit_codes import ExitCode
 from discreet.cli.settings import Settings, current, shared_options
 
 if TYPE_CHECKING:
+    from discreet.cli.connection import Line
     from discreet.cli.reading import Tree
-    from discreet.v1.index_pb2 import PutDocumentsResponse, Record, RegisterEvidenceResponse
+    from discreet.v1.index_pb2 import ListRecordsRequest, PutDocumentsResponse, Record, RegisterEvidenceResponse
 
 LIST_MAX = 100_000
 """How many records one `index list` prints at most; then it says so."""
@@ -162,23 +163,17 @@ def states(record: "Record") -> str:
 def list_records(label: str, record_id: str, current_only: bool, limit: int) -> None:
     """List record versions."""
     settings = current()
-    from discreet.cli.connection import Line, connect
+    from discreet.cli.connection import connect
     from discreet.cli.paging import pages
     from discreet.cli.printing import note, print_table, print_trees
     from discreet.cli.shapes import flat, to_tree
-    from discreet.v1.index_pb2 import ListRecordsRequest, ListRecordsResponse
-    from discreet.v1.index_pb2_grpc import IndexServiceStub
+    from discreet.v1.index_pb2 import ListRecordsRequest
 
-    def page(line: Line, size: int, token: str) -> tuple[list[Record], str]:
-        request = ListRecordsRequest(
-            tenant=settings.tenant, source_label=label, record_id=record_id, current_only=current_only,
-            page_size=size, page_token=token,
-        )  # fmt: skip
-        answer: ListRecordsResponse = line.call(IndexServiceStub(line.channel).ListRecords, request)
-        return list(answer.records), answer.next_page_token
-
+    request = ListRecordsRequest(
+        tenant=settings.tenant, source_label=label, record_id=record_id, current_only=current_only
+    )
     with connect(settings, "operator") as line:
-        records, more = pages(lambda size, token: page(line, size, token), limit)
+        records, more = pages(lambda size, token: _page(line, request, size, token), limit)
     if settings.output != "pretty":
         print_trees(settings, "records", (to_tree(record) for record in records))
     else:
@@ -187,3 +182,12 @@ def list_records(label: str, record_id: str, current_only: bool, limit: int) -> 
         print_table("", ("record", "version", "source", "digest", "scopes", "states"), rows)
     if more:
         note(f"discreet: there are more than {limit}; give a larger --limit")
+
+
+def _page(line: "Line", request: "ListRecordsRequest", size: int, token: str) -> "tuple[list[Record], str]":
+    from discreet.v1.index_pb2_grpc import IndexServiceStub
+
+    request.page_size = size
+    request.page_token = token
+    answer = line.call(IndexServiceStub(line.channel).ListRecords, request)
+    return list(answer.records), answer.next_page_token

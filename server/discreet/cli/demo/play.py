@@ -1,5 +1,6 @@
 """The stage of the demo while it runs: the server, the people, the agent's client, and what was shown."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from discreet.cli.demo.teller import Teller
 from discreet.cli.peps import TENANT
 from discreet.cli.settings import quiet_transport
 from discreet.client import Client
+
+PLACE_BYTES_MAX = 60
+"""Of the temporary directory: the path of a socket in it may have 100 bytes."""
 
 
 @dataclass(slots=True)
@@ -36,7 +40,7 @@ class Play:
 def stage(teller: Teller) -> Iterator[Play]:
     """Sets everything up in a directory of its own, and takes it down again, whatever happens in between."""
     quiet_transport()
-    directory = Path(tempfile.mkdtemp(prefix="discreet-demo-"))
+    directory = _directory()
     try:
         repository = PolicyRepository(directory / "policies")
         commit = repository.first_commit()
@@ -51,6 +55,13 @@ def stage(teller: Teller) -> Iterator[Play]:
             repository.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _directory() -> Path:
+    """A new directory, short enough for the paths of sockets in it."""
+    place = tempfile.gettempdir()
+    long = len(os.fsencode(place)) > PLACE_BYTES_MAX
+    return Path(tempfile.mkdtemp(prefix="discreet-demo-", dir="/tmp" if long else place))  # noqa: S108  (made 0700)
 
 
 def _with_people(

@@ -78,6 +78,8 @@ def _reason(result: Result) -> str:
 
 def _why(row: Row) -> Text:
     told = row.result.disclosure
+    if not told and not row.because:
+        return Text("shown")
     said = Text.assemble((f"“{told}”", "italic")) if told else Text()
     if row.because and told:
         return Text.assemble(f"{row.because} ", said)

@@ -1,0 +1,61 @@
+"""What a Check must say of the PEP data, worked out from the file alone: no part of the product is asked."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).resolve().parents[2] / "server/discreet/cli/demo_data/peps-index.jsonl.gz"
+# docs/data.md: settled statuses are public, without an end of the assessment; the rest is for drafts, for two years.
+SETTLED = {
+    "Final", "Active", "Accepted", "Rejected", "Withdrawn", "Withdrawal", "Superseded", "Replaced", "Complete",
+    "Finished", "Approved", "April Fool!",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A verdict and a reason."""
+
+    verdict: str
+    reason: str
+
+
+def rows() -> list[dict[str, Any]]:
+    """The file as it is."""
+    with gzip.open(DATA, "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def expected(
+    versions: list[dict[str, Any]], version: int, digest: str, scopes: Iterable[str], now: datetime
+) -> Expected:
+    """What RETRIEVE says of a version of a document whose versions are given, in order, to a reader with these scopes.
+
+    An empty list: the document is unknown. A version that does not exist is judged by the scope of the current one.
+    """
+    if not versions:
+        return Expected("WITHHOLD", "NOT_AVAILABLE")
+    current = versions[-1]
+    named = [row for row in versions if row["version"] == version]
+    judged = named[0] if named else current
+    if ("public" if judged["status"] in SETTLED else "peps-drafts") not in {"public", *scopes}:
+        return Expected("WITHHOLD", "NOT_AVAILABLE")
+    if not named:
+        return Expected("WITHHOLD", "VERSION_MISMATCH")
+    if judged is not current:
+        return Expected("WITHHOLD", "SUPERSEDED")
+    if judged["content_sha256"] != digest:
+        return Expected("WITHHOLD", "CONTENT_MISMATCH")
+    if judged["status"] not in SETTLED and _age_days(judged, now) >= 730:
+        return Expected("WITHHOLD", "ASSESSMENT_EXPIRED")
+    return Expected("ALLOW", "NONE")
+
+
+def _age_days(row: dict[str, Any], now: datetime) -> float:
+    return (now.astimezone(UTC) - datetime.fromisoformat(row["committed_at"])).total_seconds() / 86_400
