@@ -12,10 +12,11 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -237,7 +238,7 @@ class Running:
     log: io.StringIO
 
 
-def config_of(directory: Path, policy: Path | str, **changes: object) -> ServerConfig:
+def config_of(directory: Path, policy: Path | str, **changes: Any) -> ServerConfig:
     """A configuration in a directory of its own."""
     base = ServerConfig(
         policy=str(policy),
@@ -303,7 +304,7 @@ def serve_from(settings: str) -> int:
         return error.exit_code
 
 
-async def spawn(directory: Path, policy: Path | str, **changes: object) -> Spawned:
+async def spawn(directory: Path, policy: Path | str, **changes: Any) -> Spawned:
     """A server as a process, once it says READY. AssertionError with its last words where it does not."""
     settings = {
         "policy": str(policy), "db": str(directory / "discreet.db"), "socket_dir": str(directory / "s"),
@@ -328,7 +329,14 @@ def _path(root: Path) -> str:
     return os.pathsep.join([str(root), *(str(root / part) for part in ("proto", "policy", "server", "client"))])
 
 
-def document(record_id: str = "handbook/leave", version: str = "1", **changes: object) -> index_pb2.DocumentInput:
+def audit_rows(db: str) -> list[audit_pb2.AuditRow]:
+    """Every audit row of a SQLite store, in the order of writing."""
+    with closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as connection:
+        found = connection.execute("SELECT body FROM audit_row ORDER BY writer, n, ordinal").fetchall()
+    return [audit_pb2.AuditRow.FromString(body) for (body,) in found]
+
+
+def document(record_id: str = "handbook/leave", version: str = "1", **changes: Any) -> index_pb2.DocumentInput:
     """A document that every principal may read, assessed for a long time."""
     given = index_pb2.DocumentInput(
         record_id=record_id,
@@ -356,7 +364,7 @@ def _set(message: Message, name: str, value: object) -> None:
         setattr(message, name, value)
 
 
-def binding(record_id: str = "handbook/leave", version: str = "1", **changes: object) -> disclosure_pb2.Binding:
+def binding(record_id: str = "handbook/leave", version: str = "1", **changes: Any) -> disclosure_pb2.Binding:
     """A binding to what `document` makes."""
     bound = disclosure_pb2.Binding(record_id=record_id, version=version, digest=digest(f"{record_id}@{version}"))
     for name, value in changes.items():
@@ -364,7 +372,7 @@ def binding(record_id: str = "handbook/leave", version: str = "1", **changes: ob
     return bound
 
 
-def segment(segment_id: str = "s1", *bindings: disclosure_pb2.Binding, **changes: object) -> disclosure_pb2.Segment:
+def segment(segment_id: str = "s1", *bindings: disclosure_pb2.Binding, **changes: Any) -> disclosure_pb2.Segment:
     """A bound segment."""
     made = disclosure_pb2.Segment(
         id=segment_id,
@@ -380,7 +388,7 @@ def segment(segment_id: str = "s1", *bindings: disclosure_pb2.Binding, **changes
 
 def check(
     *segments: disclosure_pb2.Segment, moment: common_pb2.Moment.ValueType = common_pb2.MOMENT_PUBLISH,
-    principal: str = "ana", ledger_ids: Iterable[str] = (), **changes: object,
+    principal: str = "ana", ledger_ids: Iterable[str] = (), **changes: Any,
 ) -> disclosure_pb2.CheckRequest:  # fmt: skip
     """A check for one principal; one segment where none is given and no ledger id is."""
     ids = list(ledger_ids)
@@ -398,7 +406,7 @@ def check(
 
 
 def commit(
-    *segments: disclosure_pb2.Segment, answer: str = "answer-1", principal: str = "ana", **changes: object
+    *segments: disclosure_pb2.Segment, answer: str = "answer-1", principal: str = "ana", **changes: Any
 ) -> disclosure_pb2.CommitRequest:
     """A commit for one principal."""
     request = disclosure_pb2.CommitRequest(
