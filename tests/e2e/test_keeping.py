@@ -157,7 +157,7 @@ def test_f2_status_names_a_bad_commit_and_the_old_revision_stays(server: Running
 
 
 def _serve(*args: str) -> tuple[int, str]:
-    """How a server that does not start ends, and what it says; a process of its own, since servers own their signals."""
+    """How a server that does not start ends, and what it says; it runs as a process of its own."""
     with TemporaryDirectory(prefix="ds-") as sockets:
         command = [sys.executable, "-m", "discreet.cli", "--socket-dir", sockets, "serve", *args]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

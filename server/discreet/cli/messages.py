@@ -6,6 +6,7 @@ the nearest known one. Must know nothing of files, calls or terminals. Errors na
 
 import difflib
 import math
+from collections.abc import MutableMapping
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -114,12 +115,12 @@ def _set_message(target: Message, value: Tree, path: str) -> None:
         _fill(target, value, path)
 
 
-def _set_map(target: object, value: Tree, path: str) -> None:
+def _set_map(target: MutableMapping[str, Value], value: Tree, path: str) -> None:
     if not isinstance(value, dict):
         raise InputError(f"{path} is {_type(value)}", "write a mapping of names to values")
     for key, item in value.items():
         _text(key, path)
-        _fill_value(target[key], item, f"{path}.{key}", 0)  # type: ignore[index]
+        _fill_value(target[key], item, f"{path}.{key}", 0)
 
 
 def _fill_value(value: Value, tree: Tree, path: str, depth: int) -> None:
