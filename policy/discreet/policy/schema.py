@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Self
 from discreet.policy import cel
 from discreet.policy.cel import BOOL, DURATION, MAP_DYN, STRING, TIMESTAMP, Duration, Record, Schema, Timestamp
 from discreet.policy.facts import Attributes, Micros, RecordFacts
-from discreet.policy.request import Binding, Claim, Request, Segment
+from discreet.policy.request import Claim, Request, Segment
 from discreet.policy.snapshot import Source
 from discreet.policy.subject import Call, Root, Subject
 from discreet.policy.words import Grounding
@@ -75,12 +75,11 @@ DOCUMENT: Final = Record(
 SOURCE: Final = Record(
     {"label": STRING, "title": STRING, "duty": STRING, "listed": BOOL, "max_age": cel.optional(DURATION)}
 )
-BINDING: Final = Record({"record_id": STRING, "version": STRING, "locator": STRING})
+BINDING: Final = Record({"record_id": STRING, "version": STRING, "locator": cel.optional(STRING)})
 
 _ALWAYS: Final[dict[str, Declared]] = {"request": REQUEST, "principal": PRINCIPAL, "segment": SEGMENT, "now": TIMESTAMP}
 UNBOUND: Final = Schema(_ALWAYS)
-BOUND: Final = Schema({**_ALWAYS, "document": DOCUMENT, "source": SOURCE, "binding": cel.optional(BINDING)})
-"""`binding` is absent for a record that stands behind a bound one."""
+BOUND: Final = Schema({**_ALWAYS, "document": DOCUMENT, "source": SOURCE, "binding": BINDING})
 
 
 def schema_for(grounding: Grounding) -> Schema:
@@ -223,12 +222,13 @@ class BindingView(NamedTuple):
 
     record_id: str
     version: str
-    locator: str
+    locator: str | None
 
     @classmethod
-    def of(cls, binding: Binding) -> Self:
-        """Returns the view of a binding."""
-        return cls(binding.record_id, binding.version, binding.locator)
+    def of(cls, root: Root) -> Self:
+        """Returns the view of how a record is bound; what stands behind a bound record has no locator."""
+        locator = root.binding.locator if root.binding is not None else None
+        return cls(root.ref.record_id, root.ref.version, locator)
 
 
 def unbound_activation(subject: Subject) -> dict[str, object]:
@@ -260,5 +260,5 @@ def bound_activation(shared: Mapping[str, object], root: Root) -> dict[str, obje
         **shared,
         "document": None if root.record is None else DocumentView.of(root.record),
         "source": None if root.source is None else SourceView.of(root.source),
-        "binding": None if root.binding is None else BindingView.of(root.binding),
+        "binding": BindingView.of(root),
     }

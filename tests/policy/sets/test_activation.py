@@ -10,7 +10,7 @@ from discreet.policy import schema
 from discreet.policy.cel import Optional, Record, compile_condition
 from discreet.policy.words import Grounding, Reason, Verdict
 from tests.policy.sets.sets import a_set, compiled, problems, rules
-from tests.policy.sets.test_policy_tests import decision
+from tests.policy.sets.test_policy_tests import ALLOW, CASE, HEAD, RECORDS, decision, results
 
 VIEWS: dict[str, tuple[Record, Any]] = {
     "request": (schema.REQUEST, schema.RequestView),
@@ -104,6 +104,25 @@ def test_a_condition_that_errs_withholds(condition: str) -> None:
     for effect in ("ALLOW", "WITHHOLD"):
         found = decision(condition, effect)
         assert (found.verdict, found.reason, found.rule) == (Verdict.WITHHOLD, Reason.POLICY_ERROR, "r")
+
+
+def test_a_rule_about_locators_can_be_told_of_records_behind_a_binding() -> None:
+    """A19, F12: what a bound record rests on is judged by withholding rules, too; it has no locator, has() says so."""
+    behind = (
+        '  - {record-id: n/2, version: "1", source-label: notes, scopes: [public], kind: EVIDENCE, basis: b,'
+        " as-of: 2026-01-04T09:00:00Z, assessment-expires-at: 2026-06-30T00:00:00Z,"
+        ' of: [{record-id: n/1, version: "1"}]}\n'
+    )
+    case = CASE.replace("record-id: n/1", "record-id: n/2")
+    for condition, reason in (
+        ("has(binding.locator) && binding.locator == 'p. 9'", Reason.NONE),
+        ("binding.locator == 'p. 9'", Reason.POLICY_ERROR),
+        ("binding.record_id == 'n/1'", Reason.POLICY_RULE),
+    ):
+        policy = rules("{id: all, effect: ALLOW, moments: [PUBLISH], sources: [notes]}")
+        policy += f"  - id: r\n    effect: WITHHOLD\n    moments: [PUBLISH]\n    when: {condition}\n"
+        (result,) = results(HEAD + RECORDS + behind + "cases:\n" + case + ALLOW, rules=policy)
+        assert result.decision.reason is reason
 
 
 def test_a_compiled_set_is_what_its_files_say() -> None:

@@ -27,7 +27,7 @@ def test_a_look_alike_label_is_refused_with_its_code_points(what: str) -> None:
     assert line.startswith("rules.yaml:6:")
     assert f"is no label: it has {shown}" in line
     (line,) = problems(a_set(sources=SOURCES.replace("[eq]", f'["{label}"]')))
-    assert f"is no label: it has {shown}" in line
+    assert f"is no name of a caller: it has {shown}" in line
 
 
 @pytest.mark.parametrize("label", ["Notes", "NOTES", "-notes", ".n", "", "n" * 129, "kb/1"])

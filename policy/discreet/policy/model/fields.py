@@ -34,6 +34,7 @@ _UNITS_US: Final = {
 }
 _DURATION: Final = re.compile("".join(f"(?:([0-9]{{1,9}}){unit})?" for unit in _UNITS_US))
 _RULE_ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
+_CALLER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
 _TEXT_ID: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _CUSTOM_REASON: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 
@@ -62,6 +63,14 @@ def _label(text: str) -> str:
     odd = code_points(text)
     hint = "write lower-case ASCII letters, digits, . _ : -, first a letter or digit, at most 128"
     raise wrong(f"{quoted(text)} is no label" + (f": it has {odd}" if odd else ""), hint, Code.LABEL)
+
+
+def _caller_name(text: str) -> str:
+    if _CALLER.fullmatch(text):
+        return text
+    odd = code_points(text)
+    hint = f"write {_CALLER.pattern}, as in the server's configuration"
+    raise wrong(f"{quoted(text)} is no name of a caller" + (f": it has {odd}" if odd else ""), hint, Code.LABEL)
 
 
 def _segment_kind(text: str) -> str:
@@ -155,6 +164,7 @@ def filled(items: tuple[object, ...]) -> tuple[object, ...]:
 
 
 Label = Annotated[str, AfterValidator(_label)]
+CallerName = Annotated[str, AfterValidator(_caller_name)]
 SegmentKind = Annotated[str, AfterValidator(_segment_kind)]
 RuleId = Annotated[str, AfterValidator(_shaped(_RULE_ID, "rule id", "public-notes"))]
 TextId = Annotated[str, AfterValidator(_shaped(_TEXT_ID, "name of a text", "embargo-notice"))]
@@ -174,5 +184,6 @@ AuditWord = Annotated[AuditMode, BeforeValidator(word_of(AuditMode, "audit mode"
 
 Checked = (AfterValidator(filled), AfterValidator(distinct))
 Labels = Annotated[tuple[Label, ...], *Checked]
+CallerNames = Annotated[tuple[CallerName, ...], *Checked]
 SegmentKinds = Annotated[tuple[SegmentKind, ...], *Checked]
 Moments = Annotated[tuple[MomentWord, ...], *Checked]

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from discreet.policy.model.fields import (
     Age,
     AuditWord,
+    CallerNames,
     Condition,
     CustomReason,
     Duration,
@@ -77,7 +78,7 @@ class SourceItem(Strict):
     label: Label
     title: Title
     duty: DutyWord
-    collectors: Labels
+    collectors: CallerNames
     max_age: Age = Field(default=None, alias="max-age")
     record_ids: Literal["lower-case", "case-sensitive"] = Field("lower-case", alias="record-ids")
     listed: bool = True
@@ -104,7 +105,7 @@ class RequiresItem(Strict):
 class PrincipalScopes(Strict):
     """Whose word counts for the scopes of a principal, besides the grants."""
 
-    claimed_from: Labels = Field(alias="claimed-from")
+    claimed_from: CallerNames = Field(alias="claimed-from")
 
 
 class DisclosurePolicy(Kind):

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from discreet.policy.cel import EvaluationError, Timestamp
 from discreet.policy.idents import EXACT_BYTES_MAX, digest_problem, exact_problem, name_problem, text_problem
 from discreet.policy.model.fields import (
+    CallerName,
     Duration,
     GroundingWord,
     Label,
@@ -116,7 +117,7 @@ class RecordItem(RefItem):
     kind: Annotated[RecordKind, BeforeValidator(word_of(RecordKind, "kind of record"))] = RecordKind.DOCUMENT
     source_label: Label = Field(alias="source-label")
     digest: Digest | None = None
-    collector: Label | None = None
+    collector: CallerName | None = None
     recorded_at: Time | None = Field(None, alias="recorded-at")
     as_of: Time | None = Field(None, alias="as-of")
     basis: str = ""
@@ -206,7 +207,7 @@ class CaseItem(Strict):
     name: Title
     moment: MomentWord
     principal: Annotated[PrincipalItem, BeforeValidator(_whose)]
-    caller: Label = "agent"
+    caller: CallerName = "agent"
     session: Short = "session-1"
     locale: Literal["en", "zh-Hans"] = "en"
     need_numbers: bool = Field(False, alias="need-numbers")

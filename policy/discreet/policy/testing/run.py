@@ -6,7 +6,7 @@ One case is one decision. Nothing is taken for granted: every case says what it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.policy.bundle import is_test
 from discreet.policy.compile import compile_set
@@ -66,27 +66,29 @@ class LoadedTest:
     cases: tuple[Placed[CaseItem], ...]
 
 
-def run_tests(files: Mapping[str, bytes]) -> list[CaseResult]:
+def run_tests(files: Mapping[str, bytes], snapshot: Snapshot | None = None) -> list[CaseResult]:
     """Returns the result of every case of a folder, in the order of files and places.
 
-    Raises PolicyProblems where the policies or the tests are not well-formed: nothing is run then.
+    `snapshot` is the compiled set of the same files, where there is one already. Raises PolicyProblems where the
+    policies or the tests are not well-formed: nothing is run then.
     """
     tests, problems = load_tests(files)
     try:
-        snapshot = compile_set(files, commit="", number=POLICY_NUMBER, dirty=True)
+        compiled = snapshot or compile_set(files, commit="", number=POLICY_NUMBER, dirty=True)
     except PolicyProblems as wrong:
         raise PolicyProblems([*wrong.problems, *problems]) from None
     if problems:
         raise PolicyProblems(problems)
-    return run_loaded(tests, snapshot)
+    return run_loaded(tests, compiled)
 
 
 def run_loaded(tests: list[LoadedTest], snapshot: Snapshot) -> list[CaseResult]:
-    """Returns the results of loaded tests under a compiled policy."""
+    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own."""
+    numbered = replace(snapshot, number=POLICY_NUMBER)
     return [
-        _run(snapshot, loaded.test, placed, records)
+        _run(numbered, loaded.test, placed, records)
         for loaded in tests
-        for records in (records_of(loaded.test, snapshot),)
+        for records in (records_of(loaded.test, numbered),)
         for placed in loaded.cases
     ]
 
