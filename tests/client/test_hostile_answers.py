@@ -101,6 +101,8 @@ ALONE: dict[str, Spoil] = {
     "withhold that advises": _refused_then(_set(output__audit__action_tendency=common_pb2.ACTION_TENDENCY_ADVISE)),
     "withhold that executes": _refused_then(_set(output__audit__execution_allowed=True)),
     "withhold with a receipt": _refused_then(lambda result: result.receipts.append("receipt")),
+    "withhold without next": _refused_then(_set(output__next=0)),
+    "withhold with next newer than known": _refused_then(_newer(4, "output")),
     "withhold with a time": _refused_then(_set(use_within_ms=1)),
     "purge without a reason": _refused_then(_set(reason=common_pb2.REASON_NONE), purge),
     "purge for a scope": _refused_then(_set(reason=common_pb2.REASON_SCOPE_DENIED), purge),
