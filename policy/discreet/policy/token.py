@@ -42,7 +42,7 @@ def encode(token: Token) -> str:
 def decode(text: str) -> Token:
     """The token that a text names. Raises BadToken; never accepts two spellings of one token."""
     if len(text) > TOKEN_CHARS_MAX:
-        raise BadToken("is too long to be a token")
+        raise BadToken("is too long to be a token; give back one that an answer carried, unchanged")
     try:
         body = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

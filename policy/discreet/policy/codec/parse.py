@@ -21,6 +21,15 @@ ATTRIBUTES_MAX = 32
 FIELDS_MAX = 64
 TEXT_BYTES_MAX = 256
 
+_SHORT = f"give 1 to {idents.SHORT_BYTES_MAX} bytes of text without control or format characters"
+_TEXT = f"give up to {TEXT_BYTES_MAX} bytes of text without control or format characters, or leave it out"
+_EXACT = f"give the exact text, 1 to {idents.EXACT_BYTES_MAX} bytes, as the system writes it that it comes from"
+_LABEL = "give lower-case ASCII letters, digits and . _ : - alone"
+_KIND = 'give a kind such as "answer" or "small-talk"'
+_DIGEST = "give the SHA-256 in lower-case hex"
+_NAME = "give the name of an evidence field"
+_RECEIPT = "give back the receipt that Check gave at RETRIEVE, unchanged, or leave it out"
+
 W = TypeVar("W", bound=Word)
 
 
@@ -49,7 +58,7 @@ def check_question(message: pb.CheckRequest) -> Parsed:
         raise Malformed("ledger_ids", f"cannot be given at {moment.short}", "give segments, or ask at REPLAY")
     request = _request(message, moment, "", commit=False)
     for index, ledger_id in enumerate(request.ledger_ids):
-        _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"ledger_ids[{index}]")
+        _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"ledger_ids[{index}]", _SHORT)
     _distinct("ledger_ids", request.ledger_ids)
     return Parsed(request, _ids(request))
 
@@ -57,17 +66,17 @@ def check_question(message: pb.CheckRequest) -> Parsed:
 def parse_commit(data: bytes) -> Parsed:
     """The question of a CommitRequest, asked at PUBLISH. Raises Malformed."""
     message = parse_message(pb.CommitRequest, data)
-    _check(idents.text_problem(message.answer_id, idents.SHORT_BYTES_MAX), "answer_id")
+    _check(idents.text_problem(message.answer_id, idents.SHORT_BYTES_MAX), "answer_id", _SHORT)
     request = _request(message, Moment.PUBLISH, message.answer_id, commit=True)
     return Parsed(request, _ids(request))
 
 
 def _request(message: pb.CheckRequest | pb.CommitRequest, moment: Moment, answer_id: str, *, commit: bool) -> Request:
     if message.tenant:
-        _check(idents.label_problem(message.tenant), "tenant")
+        _check(idents.label_problem(message.tenant), "tenant", _LABEL)
     if message.locale and message.locale not in LOCALES:
         raise Malformed("locale", "is not served", f"give one of {', '.join(LOCALES)}")
-    _check(idents.text_problem(message.session_id, idents.SHORT_BYTES_MAX), "session_id")
+    _check(idents.text_problem(message.session_id, idents.SHORT_BYTES_MAX), "session_id", _SHORT)
     if message.min_token:
         token(message.min_token, "min_token")
     if moment is not Moment.REPLAY:
@@ -94,19 +103,19 @@ def _principal(message: pb.CheckRequest | pb.CommitRequest) -> Principal:
     if not message.HasField("principal"):
         raise Malformed("principal", "is missing", "name the end user that you ask for")
     given = message.principal
-    _check(idents.exact_problem(given.id), "principal.id")
+    _check(idents.exact_problem(given.id), "principal.id", _EXACT)
     _count("principal.claimed_scopes", len(given.claimed_scopes), 0, SCOPES_MAX)
     for index, scope in enumerate(given.claimed_scopes):
-        _check(idents.exact_problem(scope), f"principal.claimed_scopes[{index}]")
+        _check(idents.exact_problem(scope), f"principal.claimed_scopes[{index}]", _EXACT)
     attributes = attributes_of(given.attributes, "principal.attributes", ATTRIBUTES_MAX) if given.attributes else {}
     return Principal(given.id, tuple(given.claimed_scopes), attributes)
 
 
 def _segment(given: pb.Segment, path: str, commit: bool) -> Segment:
-    _check(idents.text_problem(given.id, idents.SHORT_BYTES_MAX), f"{path}.id")
-    _check(idents.kind_problem(given.kind), f"{path}.kind")
+    _check(idents.text_problem(given.id, idents.SHORT_BYTES_MAX), f"{path}.id", _SHORT)
+    _check(idents.kind_problem(given.kind), f"{path}.kind", _KIND)
     if commit or given.digest:
-        _check(idents.digest_problem(given.digest), f"{path}.digest")
+        _check(idents.digest_problem(given.digest), f"{path}.digest", _DIGEST)
     grounding = _word(Grounding, given.grounding, f"{path}.grounding")
     if grounding is Grounding.UNBOUND and given.bindings:
         raise Malformed(
@@ -123,19 +132,19 @@ def _segment(given: pb.Segment, path: str, commit: bool) -> Segment:
 
 
 def _binding(given: pb.Binding, path: str) -> Binding:
-    _check(idents.exact_problem(given.record_id), f"{path}.record_id")
-    _check(idents.text_problem(given.version, idents.SHORT_BYTES_MAX), f"{path}.version")
-    _check(idents.digest_problem(given.digest), f"{path}.digest")
+    _check(idents.exact_problem(given.record_id), f"{path}.record_id", _EXACT)
+    _check(idents.text_problem(given.version, idents.SHORT_BYTES_MAX), f"{path}.version", _SHORT)
+    _check(idents.digest_problem(given.digest), f"{path}.digest", _DIGEST)
     if given.locator:
-        _check(idents.text_problem(given.locator, TEXT_BYTES_MAX), f"{path}.locator")
+        _check(idents.text_problem(given.locator, TEXT_BYTES_MAX), f"{path}.locator", _TEXT)
     if given.granted_under:
         token(given.granted_under, f"{path}.granted_under")
     if given.receipt:
-        _check(idents.text_problem(given.receipt, RECEIPT_CHARS_MAX), f"{path}.receipt")
+        _check(idents.text_problem(given.receipt, RECEIPT_CHARS_MAX), f"{path}.receipt", _RECEIPT)
     if given.claimed_label:
-        _check(idents.label_problem(given.claimed_label), f"{path}.claimed_label")
+        _check(idents.label_problem(given.claimed_label), f"{path}.claimed_label", _LABEL)
     if given.claimed_basis:
-        _check(idents.text_problem(given.claimed_basis, TEXT_BYTES_MAX), f"{path}.claimed_basis")
+        _check(idents.text_problem(given.claimed_basis, TEXT_BYTES_MAX), f"{path}.claimed_basis", _TEXT)
     claimed_as_of = micros_of(given.claimed_as_of, f"{path}.claimed_as_of") if given.HasField("claimed_as_of") else None
     return Binding(
         given.record_id,
@@ -152,10 +161,10 @@ def _binding(given: pb.Binding, path: str) -> Binding:
 
 def _claim(given: pb.Claim, path: str) -> Claim:
     if given.basis:
-        _check(idents.text_problem(given.basis, TEXT_BYTES_MAX), f"{path}.basis")
+        _check(idents.text_problem(given.basis, TEXT_BYTES_MAX), f"{path}.basis", _TEXT)
     _count(f"{path}.required_fields", len(given.required_fields), 0, FIELDS_MAX)
     for index, name in enumerate(given.required_fields):
-        _check(idents.name_problem(name), f"{path}.required_fields[{index}]")
+        _check(idents.name_problem(name), f"{path}.required_fields[{index}]", _NAME)
     _distinct(f"{path}.required_fields", given.required_fields)
     about = None
     if given.HasField("about"):
@@ -173,7 +182,8 @@ def token(text: str, path: str) -> None:
     try:
         decode(text)
     except BadToken as bad:
-        raise Malformed(path, str(bad)) from None
+        problem, _, hint = str(bad).partition("; ")
+        raise Malformed(path, problem, hint) from None
 
 
 def _word(words: type[W], number: int, path: str) -> W:
@@ -183,13 +193,13 @@ def _word(words: type[W], number: int, path: str) -> W:
         return words(number)
     except ValueError:
         raise Malformed(
-            path, f"has no meaning for {number}", f"give one of {', '.join(word.short for word in words)}"
+            path, "is a number without a meaning here", f"give one of {', '.join(word.short for word in words)}"
         ) from None
 
 
-def _check(problem: str | None, path: str) -> None:
+def _check(problem: str | None, path: str, hint: str) -> None:
     if problem is not None:
-        raise Malformed(path, problem)
+        raise Malformed(path, problem, hint)
 
 
 def _count(path: str, count: int, least: int, most: int) -> None:

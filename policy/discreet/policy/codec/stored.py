@@ -62,9 +62,17 @@ def fingerprint(principal_id: str, segment: Segment) -> bytes:
 
     Tokens and receipts are left out: they may differ when a commit is repeated, and change nothing of what is shown.
     """
-    parts = [principal_id, segment.digest, segment.kind, segment.grounding.short]
-    claim = segment.claim
-    parts += [repr(claim)] if claim is not None else [""]
+    parts = ["segment-v1", principal_id, segment.digest, segment.kind, segment.grounding.short]
+    parts += _claim_parts(segment.claim)
     for bound in segment.bindings:
         parts += [bound.record_id, bound.version, bound.digest, bound.locator]
     return hashlib.sha256(framed(parts)).digest()
+
+
+def _claim_parts(claim: Claim | None) -> list[str]:
+    """The claim as parts that begin with their number, so that those of the bindings cannot be taken for them."""
+    if claim is None:
+        return ["0"]
+    about = [str(end) for end in claim.about] if claim.about is not None else ["", ""]
+    parts = [claim.basis, *about, *claim.required_fields]
+    return [str(len(parts)), *parts]

@@ -1,6 +1,7 @@
 """Typed attribute values and times between messages and native Python."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from discreet.v1 import common_pb2 as pb
 DEPTH_MAX = 8
 VALUES_MAX = 1_000
 STRING_BYTES_MAX = 4_096
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SECONDS_MIN, _SECONDS_MAX = -62_135_596_800, 253_402_300_799
 
 
@@ -43,7 +45,7 @@ def attributes_of(values: Mapping[str, pb.Value], path: str, count_max: int) -> 
 def _entry(path: str, name: str) -> str:
     problem = name_problem(name)
     if problem is not None:
-        raise Malformed(f"{path}[…]", f"a name {problem}")
+        raise Malformed(f"{path}[…]", f"has a name that {problem}", "rename it")
     return f"{path}[{name}]"
 
 
@@ -59,7 +61,7 @@ def _native(value: pb.Value, path: str, depth: int, budget: list[int]) -> object
         return plain
     if kind == "double_value":
         if not math.isfinite(value.double_value):
-            raise Malformed(path, "is not a finite number")
+            raise Malformed(path, "is not a finite number", "give a finite one, or leave it out")
         return value.double_value
     if kind == "list_value":
         return [_native(item, f"{path}[{i}]", depth + 1, budget) for i, item in enumerate(value.list_value.values)]
@@ -74,10 +76,10 @@ def _native(value: pb.Value, path: str, depth: int, budget: list[int]) -> object
 
 
 def _text(text: str, path: str) -> str:
-    if len(text.encode()) > STRING_BYTES_MAX:
-        raise Malformed(path, f"is longer than {STRING_BYTES_MAX} bytes")
-    if any(char < " " and char not in "\t\n\r" for char in text):
-        raise Malformed(path, "holds NUL or another control character")
+    if len(text) > STRING_BYTES_MAX or len(text.encode()) > STRING_BYTES_MAX:
+        raise Malformed(path, f"is longer than {STRING_BYTES_MAX} bytes", "give a shorter text, or its digest")
+    if not text.isprintable() and _CONTROL.search(text):
+        raise Malformed(path, "holds NUL or another control character", "only tab and line breaks are taken")
     return text
 
 
