@@ -3,13 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import grpc
 import pytest
 
 from discreet.client import Answer, Reason, Verdict
-from discreet.v1 import disclosure_pb2
-from tests.client.answers import Reply, Request, result_of, well_formed
+from discreet.v1 import common_pb2, disclosure_pb2
+from tests.client.answers import Reply, Request, refuse, result_of, well_formed
 from tests.client.asking import Surface, segments
 from tests.client.scripted import Refused, ScriptedServer
 
@@ -51,10 +52,7 @@ WHOLE: dict[str, SpoilAll] = {
     "a segment that was not asked about": lambda reply: setattr(result_of(reply, 1), "segment_id", "s9"),
     "a segment id of another case": lambda reply: setattr(result_of(reply, 1), "segment_id", "S1"),
     "a segment without an id": lambda reply: setattr(result_of(reply, 1), "segment_id", ""),
-    "a decision without an id": lambda reply: setattr(result_of(reply, 1), "decision_id", ""),
     "two decisions of one id": lambda reply: setattr(result_of(reply, 1), "decision_id", "decision-0"),
-    "no token": lambda reply: reply.ClearField("token"),
-    "no policy in force": lambda reply: reply.ClearField("policy"),
 }
 
 
@@ -88,6 +86,26 @@ def test_an_answer_that_is_odd_as_a_whole_withholds_everything(
     server.script = script
     _everything_is_withheld(getattr(surface, method)(segments()), "MALFORMED_ANSWER")
     assert "no client may trust" in caplog.text
+
+
+@pytest.mark.parametrize("method", ["retrieve", "commit"])
+@pytest.mark.parametrize("field", ["token", "policy"])
+def test_an_allow_without_facts_or_policy_is_none_and_a_refusal_keeps_its_reason(
+    surface: Surface, server: ScriptedServer, method: str, field: Literal["token", "policy"]
+) -> None:
+    """POL-03, REV-16, A12: before the first policy, or with the store lost, a server can refuse and nothing else."""
+
+    def script(request: Request, _: object) -> Reply:
+        reply = well_formed(request)
+        reply.ClearField(field)
+        refuse(result_of(reply, 2), common_pb2.REASON_POLICY_STALE)
+        return reply
+
+    server.script = script
+    answer = getattr(surface, method)(segments())
+    assert answer.everything_withheld
+    assert [result.reason for result in answer] == [*[Reason.DEPENDENCY_UNAVAILABLE] * 2, Reason.POLICY_STALE]
+    assert answer["s2"].error is None
 
 
 @pytest.mark.parametrize("method", ["retrieve", "commit"])

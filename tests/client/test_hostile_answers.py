@@ -60,6 +60,8 @@ def _newer(field: int, *way: str) -> Spoil:
 
 
 ALONE: dict[str, Spoil] = {
+    "allow without a decision id": _set(decision_id=""),
+    "purge without a decision id": _refused_then(_set(decision_id=""), purge),
     "verdict unset": _set(verdict=0),
     "verdict newer than known": _newer(3),
     "reason unset": _set(reason=0),
@@ -217,6 +219,14 @@ def test_an_allow_for_a_bound_segment_without_a_binding_is_none(surface: Surface
     answer = surface.retrieve([bare, talk])
     assert not answer["s0"].allowed
     assert answer["s1"].allowed
+
+
+def test_an_allow_under_another_label_than_the_one_claimed_is_none(surface: Surface) -> None:
+    """A1, A3: what a binding claims of its record is compared on the way back, too."""
+    asked = segments()
+    label = replace(asked[1].bindings[0], claimed_label="minutes")
+    asked[1] = replace(asked[1], bindings=(label,))
+    _second_is_withheld(surface.retrieve(asked))
 
 
 def test_a_well_formed_purge_is_a_purge(surface: Surface, server: ScriptedServer) -> None:

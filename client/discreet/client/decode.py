@@ -74,7 +74,7 @@ def decode(frame: Frame, response: disclosure_pb2.CheckResponse | disclosure_pb2
     failure: Failure | None = None
     for at, (result, entry) in enumerate(found):
         try:
-            results.append(_result(frame, at, response.token, result, entry))
+            results.append(_result(frame, at, response, result, entry))
         except Odd as odd:
             failure = Failure(MALFORMED, f"results[{at}].{odd}")
             results.append(_withheld(frame, at, failure))
@@ -102,16 +102,14 @@ def _whole(
     _demand(len(results) == len(frame.batch.ids), "results: another number than was asked for")
     for at, (result, wanted) in enumerate(zip(results, frame.batch.ids, strict=True)):
         _demand(result.segment_id == wanted, f"results[{at}].segment_id: not the one asked for at this place")
-    decisions = {result.decision_id for result in results}
-    _demand(len(decisions) == len(results) and "" not in decisions, "results: decision ids missing or not unique")
-    _demand(bool(response.token), "token: missing")
-    _demand(response.policy.number > 0, "policy.number: missing, so no policy was in force")
+    decisions = [result.decision_id for result in results if result.decision_id]
+    _demand(len(decisions) == len(set(decisions)), "results: decision ids not unique")
 
 
 def _result(
     frame: Frame,
     at: int,
-    token: str,
+    response: disclosure_pb2.CheckResponse | disclosure_pb2.CommitResponse,
     result: disclosure_pb2.SegmentResult,
     entry: disclosure_pb2.CommitResult | None,
 ) -> Result:
@@ -122,7 +120,11 @@ def _result(
         raise Odd("verdict, reason or gate: unset or not known to this client") from None
     order = None if entry is None else _order(entry)
     _audit(result)
+    if verdict is not Verdict.WITHHOLD:
+        _demand(bool(result.decision_id), "decision_id: missing, so that no audit can know of it")
+        _demand(bool(response.token), "token: missing, so that no facts were read")
     if verdict is Verdict.ALLOW:
+        _demand(response.policy.number > 0, "policy.number: ALLOW with no policy in force")
         _allow(frame, result, reason, gate, segment)
         if entry is not None:
             _permission(entry, order)
@@ -153,7 +155,7 @@ def _result(
         ledger_id="" if entry is None else entry.ledger_id,
         order=order,
         store_by=None if entry is None else _store_by(entry),
-        token=token,
+        token=response.token,
         locale=frame.locale,
         asked_at=frame.asked_at,
         clock=frame.clock,
@@ -214,8 +216,7 @@ def _refusal(result: disclosure_pb2.SegmentResult, reason: Reason) -> None:
     output = result.output
     _demand(reason is not Reason.NONE, "reason: a refusal without one")
     _demand(output.status == common_pb2.OUTPUT_STATUS_UNAVAILABLE, "output.status: a refusal that is available")
-    _demand(output.WhichOneof("form") != "numbers", "output.numbers: a refusal with numbers")
-    _demand(bool(output.disclosure), "output.disclosure: a refusal without its text")
+    _demand(bool(output.disclosure), "output.disclosure: a refusal without its text, or with numbers in its place")
     tendency = output.audit.action_tendency
     _demand(tendency == common_pb2.ACTION_TENDENCY_NONE, "output.audit.action_tendency: a refusal that leans")
     _demand(not result.receipts, "receipts: a refusal with receipts")
