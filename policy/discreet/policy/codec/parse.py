@@ -173,7 +173,7 @@ def _claim(given: pb.Claim, path: str) -> Claim:
                 raise Malformed(f"{path}.about.{end}", "is missing", "give both ends, or leave about out for now")
         about = (micros_of(given.about.start, f"{path}.about.start"), micros_of(given.about.end, f"{path}.about.end"))
         if about[0] > about[1]:
-            raise Malformed(f"{path}.about", "ends before it starts")
+            raise Malformed(f"{path}.about", "ends before it starts", "give an end that is not before the start")
     return Claim(given.basis, about, tuple(given.required_fields))
 
 
