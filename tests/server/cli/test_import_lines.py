@@ -69,7 +69,7 @@ def test_a1_tim_01_a_bad_line_is_named_and_hides_no_other(tmp_path: Path, line: 
     assert not any(isinstance(item, Bad) and item.fatal for item in found)
 
 
-@pytest.mark.parametrize("data", [b"", gzip.compress(b"")])
+@pytest.mark.parametrize("data", [b"", gzip.compress(b"")], ids=["nothing", "packed nothing"])
 def test_an_empty_file_is_an_error(tmp_path: Path, data: bytes) -> None:
     """Nothing in a file is not the same as nothing to do, and removes nothing."""
     found = _read(tmp_path, data)
