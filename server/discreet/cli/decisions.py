@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from discreet.cli.printing import console, print_table, text, verdict_text
+from discreet.cli.printing import console, lines, print_table, text, verdict_text
 from discreet.cli.results import revision_words
 from discreet.cli.shapes import flat, word
 from discreet.cli.times import format_micros
@@ -13,20 +13,27 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+COLUMNS = ("at, decision id", "asked for", "segment", "verdict", "why", "records")
+
+
 def decision_row(item: DecisionRecord) -> "list[Text | str]":
     """The cells of one decision."""
     decision = item.decision
     return [
-        format_micros(item.at.ToMicroseconds()),
-        word(Moment.DESCRIPTOR, item.moment) or "",
-        item.principal_id,
+        lines(format_micros(item.at.ToMicroseconds()), decision.decision_id),
+        f"{item.principal_id} {word(Moment.DESCRIPTOR, item.moment) or ''}",
         decision.segment_id,
         verdict_text(word(Verdict.DESCRIPTOR, decision.verdict) or ""),
-        reason_words(item),
-        decision.rule,
+        why(item),
         flat(f"{binding.record_id} {binding.version}" for binding in decision.bindings),
-        decision.decision_id,
     ]
+
+
+def why(item: DecisionRecord) -> str:
+    """The cause, and the rule where one decided."""
+    rule = f"rule {item.decision.rule}" if item.decision.rule else ""
+    cause = reason_words(item)
+    return rule if cause == "NONE" else " ".join(filter(None, (cause, rule)))
 
 
 def reason_words(item: DecisionRecord) -> str:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 1_000
 """Without a terminal a line is as long as it must be: what reads it may be a program."""
+WHOLE = frozenset({"at, decision id", "verdict"})
+"""Columns that are not folded: what stands in them is copied."""
 VERDICT_STYLES = {"ALLOW": "bold green", "WITHHOLD": "bold yellow", "PURGE": "bold red"}
 
 
@@ -34,13 +36,14 @@ def print_trees(settings: Settings, key: str, trees: Iterable[object]) -> None:
 
 
 def console(err: bool = False) -> "Console":
-    """The console of this process. Without a terminal: no colours, and lines as wide as they need to be."""
+    """The console of this process. Without a terminal or COLUMNS: no colours, and lines as long as they must be."""
+    import os
     import sys
 
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
-    width = None if stream.isatty() else PLAIN_WIDTH
+    width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else PLAIN_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
@@ -49,6 +52,13 @@ def text(value: object, style: str = "") -> "Text":
     from rich.text import Text
 
     return Text(safe(str(value)), style=style)
+
+
+def lines(*parts: str) -> "Text":
+    """A cell of several lines, each escaped: what is in a part cannot make a line of its own."""
+    from rich.text import Text
+
+    return Text("\n").join(text(part) for part in parts)
 
 
 def verdict_text(verdict: str) -> "Text":
@@ -63,7 +73,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence["Tex
 
     table = Table(title=safe(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column in WHOLE)
     for row in rows:
         table.add_row(*(text(cell) if isinstance(cell, str) else cell for cell in row))
     console().print(table)

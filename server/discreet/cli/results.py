@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from discreet.cli.printing import console, print_table, text, verdict_text
+from discreet.cli.printing import console, lines, print_table, text, verdict_text
 from discreet.cli.shapes import word
 from discreet.v1.common_pb2 import Freshness, Gate, Next, PolicyRevision, Reason, Verdict
 from discreet.v1.disclosure_pb2 import Evidence, SegmentResult
@@ -14,11 +14,11 @@ COLUMNS = ("segment", "verdict", "reason", "gate", "evidence", "what to say")
 
 
 def print_results(policy: PolicyRevision, instance: str, results: list[tuple[SegmentResult, str]]) -> None:
-    """Prints one row a segment, and the policy revision that decided."""
-    ledger = any(ledger_id for _, ledger_id in results)
-    columns = (*COLUMNS, "ledger id") if ledger else COLUMNS
-    rows = [[*result_row(result), *([ledger_id] if ledger else [])] for result, ledger_id in results]
-    print_table("", columns, rows)
+    """Prints one row a segment, the ledger ids of what was committed, and the policy revision that decided."""
+    print_table("", COLUMNS, [result_row(result) for result, _ in results])
+    for result, ledger_id in results:
+        if ledger_id:
+            console().print(text(f"ledger id of {result.segment_id}: {ledger_id}"), soft_wrap=True)
     console().print(text(f"policy revision {revision_words(policy)}; answered by {instance}", "dim"))
 
 
@@ -31,8 +31,8 @@ def result_row(result: SegmentResult) -> "list[Text | str]":
         result.segment_id,
         verdict_text(word(Verdict.DESCRIPTOR, result.verdict) or "WITHHOLD"),
         "" if reason == "NONE" else why,
-        f"{where} {result.rule}".strip(),
-        "\n".join(evidence_words(item) for item in result.evidence) if result.evidence else "",
+        f"{where}, rule {result.rule}" if result.rule else where,
+        lines(*(evidence_words(item) for item in result.evidence)),
         said(result),
     ]
 

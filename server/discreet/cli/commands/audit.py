@@ -22,7 +22,6 @@ Examples:
   discreet --tenant marlowe audit query --since 2h --verdict WITHHOLD
   discreet --tenant marlowe audit query --record pep-0020 --since 2026-01-01T00:00:00Z -o jsonl
 """
-COLUMNS = ("at", "moment", "principal", "segment", "verdict", "reason", "rule", "records", "decision id")
 
 
 @audit.command(epilog=_QUERY_EPILOG)
@@ -53,7 +52,7 @@ def query(limit: int, **filters: str | int) -> None:
     if settings.output != "pretty":
         print_trees(settings, "decisions", (to_tree(item) for item in found))
     else:
-        from discreet.cli.decisions import decision_row
+        from discreet.cli.decisions import COLUMNS, decision_row
 
         print_table("", COLUMNS, [decision_row(item) for item in found])
     if more:

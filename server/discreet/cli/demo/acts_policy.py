@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable
 
-from discreet.cli.commands.audit import COLUMNS
-from discreet.cli.decisions import decision_row, print_explanation
+from discreet.cli.decisions import COLUMNS, decision_row, print_explanation
 from discreet.cli.demo.acts_publishing import SESSION_BO
 from discreet.cli.demo.acts_reading import NOTE, SESSION_ANA, retrieve
 from discreet.cli.demo.play import Play
@@ -82,8 +81,7 @@ def tell_what_happened(play: Play) -> None:
     )
     found = list(play.office.decisions(SESSION_BO).decisions)
     teller.expect("decisions in bo's session", "8", str(len(found)))
-    kept = [n for n, name in enumerate(COLUMNS) if name not in ("at", "decision id")]
-    print_table("", [COLUMNS[n] for n in kept], [[decision_row(item)[n] for n in kept] for item in found])
+    print_table("", COLUMNS[1:], [decision_row(item)[1:] for item in found])
     denied = [item.decision for item in found if item.decision.segment_id == "batteries"]
     cause = word(Reason.DESCRIPTOR, denied[0].reason) if denied else "no decision"
     teller.expect("the cause that bo was not told", "SCOPE_DENIED", str(cause))

@@ -25,6 +25,7 @@ ACTS = (
 def tell(keep: bool = False) -> None:
     """Tells the story. Raises DemoDiffers where an answer is not the one that it tells of; always cleans up."""
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that being told to stop cleans up, too
     teller = Teller()
     teller.say(
         "Discreet decides, segment by segment, what an agent may show. All that follows is real: a server process,"
