@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from discreet.policy.facts import Attributes, GrantFacts, LedgerFacts, RecordFacts, Ref, Revoke
+from discreet.policy.facts import Attributes, GrantFacts, LedgerFacts, PrincipalGrants, RecordFacts, Ref, Revoke
 from discreet.policy.words import Grounding, Origin, RecordKind
 
 RECORD_COLUMNS = (
@@ -161,6 +161,13 @@ def ledger_facts(row: Sequence[Any], roots: Iterable[Ref]) -> LedgerFacts:
 def grant_facts(row: Sequence[Any]) -> GrantFacts:
     """The grant of a row (scope, generation, seq, not_before, expires_at)."""
     return GrantFacts(scope=row[0], generation=row[1], revision=row[2], not_before=row[3], expires_at=row[4])
+
+
+def standing_grants(events: Sequence[Sequence[Any]]) -> PrincipalGrants:
+    """What stands of one principal's events (scope, generation, seq, not_before, expires_at, withdrawn)."""
+    ended = {(row[0], row[1]) for row in events if row[5]}
+    standing = tuple(grant_facts(row) for row in events if not row[5] and (row[0], row[1]) not in ended)
+    return PrincipalGrants(standing, max((row[2] for row in events), default=0))
 
 
 def _mapping(text: str) -> Attributes:

@@ -19,14 +19,14 @@ OLDER: frozenset[str] = frozenset()
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def prepare(connection: sa.Connection, *, bound_to: str, now: Micros) -> None:
-    """Brings the schema up to date and writes the first rows of a new database.
+def prepare(connection: sa.Connection, *, bound_to: str, now: Micros) -> bool:
+    """Brings the schema up to date and writes the first rows of a new database; True where it changed anything.
 
     Raises StoreError for a newer schema, and for a database that belongs to something else.
     """
     found = _found(connection)
     if found == SCHEMA:
-        return
+        return False
     if found is not None and found not in OLDER:
         raise StoreError(
             f"the database has schema {found}, this server knows {SCHEMA}: a newer Discreet has opened it; run that one"
@@ -34,6 +34,7 @@ def prepare(connection: sa.Connection, *, bound_to: str, now: Micros) -> None:
     _migrate(connection)
     if found is None:
         _first_rows(connection, bound_to, now)
+    return True
 
 
 def _found(connection: sa.Connection) -> str | None:

@@ -7,31 +7,26 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from discreet.policy.facts import FactIds, Facts, Micros, RecordFacts
+from discreet.policy.facts import FactIds, Facts, Micros
 from discreet.server.clock import SystemClock
 from discreet.server.ports import (
-    AuditFilter,
-    AuditHit,
-    Change,
     Clock,
-    GrantRow,
     Head,
     Job,
     JobOutcome,
-    NaturalKey,
-    PolicyRow,
     StoreError,
     Work,
 )
 from discreet.server.stores import queries
 from discreet.server.stores.chain import Chain
+from discreet.server.stores.reading import Reading
 from discreet.server.stores.schema import prepare
 from discreet.server.stores.sqlite_connect import HEAD_BUSY_TIMEOUT_MS, alchemy, indexer, owner, reader, recorder
 from discreet.server.stores.sqlite_fetch import read_facts
@@ -47,7 +42,7 @@ READERS = 2
 """Threads that read. More would only wait for the interpreter."""
 
 
-class SqliteStore:
+class SqliteStore(Reading):
     """A store in a file. `open` before anything else, `close` at the end."""
 
     kind = "sqlite"
@@ -116,44 +111,6 @@ class SqliteStore:
     async def change(self, work: Callable[[Work], T]) -> T:
         """Runs `work` in one index transaction."""
         return await self._writing().change(work)
-
-    async def changes(self, after: int, limit: int) -> list[Change]:
-        """Events that changed facts, with seq > after, in order."""
-        return await self._query(lambda connection: queries.changes(connection, after, limit))
-
-    async def find_commits(self, keys: Sequence[NaturalKey]) -> Mapping[NaturalKey, tuple[str, bytes]]:
-        """Ledger id and fingerprint of keys that are committed."""
-        return await self._query(lambda connection: queries.find_commits(connection, keys))
-
-    async def get_record(self, tenant: str, record_id: str, version: str, history: int) -> list[RecordFacts]:
-        """The version at its latest revision, then earlier revisions, newest first."""
-        return await self._query(lambda connection: queries.get_record(connection, tenant, record_id, version, history))
-
-    async def list_records(
-        self, tenant: str, label: str, record_id: str, current_only: bool, after: tuple[str, str] | None, limit: int
-    ) -> list[RecordFacts]:
-        """Latest revisions in the order (record id, version), after the given one."""
-        return await self._query(
-            lambda connection: queries.list_records(connection, tenant, label, record_id, current_only, after, limit)
-        )
-
-    async def list_grants(
-        self, tenant: str, principal_id: str, history: bool, after: tuple[str, str, int] | None, limit: int
-    ) -> list[GrantRow]:
-        """Grants in the order (principal, scope, generation)."""
-        return await self._query(
-            lambda connection: queries.list_grants(connection, tenant, principal_id, history, after, limit)
-        )
-
-    async def find_decisions(
-        self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
-    ) -> list[AuditHit]:
-        """Decisions that match, newest first, before the cursor."""
-        return await self._query(lambda connection: queries.find_decisions(connection, wanted, before, limit))
-
-    async def policy_row(self, number: int) -> PolicyRow | None:
-        """A published revision; 0: the one in force."""
-        return await self._query(lambda connection: queries.policy_row(connection, number))
 
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
         return await self._reading().run(lambda _, connection: ask(connection))

@@ -5,7 +5,7 @@ is compiled. So a fault in the code above cannot reach a table that its connecti
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -56,7 +56,7 @@ def recorder(path: Path) -> sqlite3.Connection:
     """A connection that can insert into ledger and audit and update the authority row, and nothing else."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     _make_durable(connection)
-    connection.set_authorizer(_authorizer(tables.RECORDING_INSERTS, frozenset({"authority"})))
+    connection.set_authorizer(_authorizer(tables.RECORDING_INSERTS, tables.RECORDING_UPDATES))
     return connection
 
 
@@ -93,13 +93,13 @@ def _make_durable(connection: sqlite3.Connection) -> None:
 
 
 def _authorizer(
-    inserts: frozenset[str], updates: frozenset[str]
+    inserts: frozenset[str], updates: Mapping[str, Sequence[str]]
 ) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
-    def judge(action: int, table: str | None, _column: str | None, _database: str | None, _by: str | None) -> int:
+    def judge(action: int, table: str | None, column: str | None, _database: str | None, _by: str | None) -> int:
         allowed = (
             action in _READING
             or (action == sqlite3.SQLITE_INSERT and table in inserts)
-            or (action == sqlite3.SQLITE_UPDATE and table in updates)
+            or (action == sqlite3.SQLITE_UPDATE and column in updates.get(table or "", ()))
         )
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 

