@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 
+from discreet.policy.problems import PROBLEMS_MAX
 from discreet.policy.yaml import plain, read
 from tests.policy.sets.sets import RULES, SET, a_set, compiled, problems
 
@@ -171,6 +172,7 @@ def test_the_limits_hold_at_and_one_past_them() -> None:
     assert refusals("[" * 33 + "]" * 33) == ["f.yaml:1:33: nested deeper than 32 levels; flatten it"]
     assert refusals("[" + "1," * 199_999 + "]") == []
     assert refusals("[" + "1," * 200_000 + "]") == ["f.yaml:1:400000: the file has more than 200000 values; split it"]
+    assert len(refusals("- *a\n" * 200_000)) == PROBLEMS_MAX + 1
     filler = "#" * (1024 * 1024 - len(SET) - 1) + "\n"
     assert refusals(SET + filler) == []
     assert refusals(SET + "#" + filler) == ["f.yaml:1:1: the file has 1048577 bytes, more than 1048576; split it"]

@@ -19,7 +19,7 @@ from discreet.policy.model.kinds import (
     SourceList,
     Texts,
 )
-from discreet.policy.problems import Code, Place, PolicyProblem, did_you_mean, problem, quoted, shortened
+from discreet.policy.problems import PROBLEMS_MAX, Code, Place, PolicyProblem, did_you_mean, problem, quoted, shortened
 from discreet.policy.yaml import Document, Entries, Items, Node, Path, Scalar, plain, read
 
 T_co = TypeVar("T_co", covariant=True)
@@ -79,7 +79,8 @@ def load(files: Mapping[str, bytes]) -> Loaded:
     for file in sorted(files):
         documents, problems = read(file, files[file])
         loaded.problems += problems
-        loaded.whole = loaded.whole and not any(found.code in _CUTTING for found in problems)
+        cut_off = len(problems) > PROBLEMS_MAX or any(found.code in _CUTTING for found in problems)
+        loaded.whole = loaded.whole and not cut_off
         for document in documents:
             loaded.problems += empty_values(document)
             _take(loaded, document)

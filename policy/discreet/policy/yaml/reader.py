@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from discreet.policy.problems import Code, Place, PolicyProblem, problem, quoted
+from discreet.policy.problems import PROBLEMS_MAX, Code, Place, PolicyProblem, problem, quoted
 from discreet.policy.yaml.nodes import Document, Entries, Entry, Items, Node, Scalar, Value
 from discreet.policy.yaml.scalars import is_ambiguous, resolve
 from discreet.policy.yaml.source import SourceText, decode
@@ -84,8 +84,10 @@ class _Reading:
                 self._close()
 
     def refuse(self, place: Place, message: str, hint: str, code: Code = Code.REFUSED_YAML) -> None:
-        """Notes a problem."""
+        """Notes a problem. Raises _LimitError after more than a report holds: the rest of the file says nothing new."""
         self.problems.append(problem(place, message, hint, code))
+        if len(self.problems) > PROBLEMS_MAX:
+            raise _LimitError
 
     def _place(self, event: yaml.Event) -> Place:
         mark = event.start_mark
