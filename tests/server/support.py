@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 from google.protobuf.message import Message
@@ -218,10 +219,25 @@ class Lines:
             self._lines[identity] = Line(f"unix:{self._sockets[identity]}")
         return self._lines[identity]
 
-    agent = property(lambda self: self["agent"])
-    collector = property(lambda self: self["collector"])
-    operator = property(lambda self: self["operator"])
-    auditor = property(lambda self: self["auditor"])
+    @property
+    def agent(self) -> Line:
+        """The identity of that name, as in the default of one identity a role."""
+        return self["agent"]
+
+    @property
+    def collector(self) -> Line:
+        """See `agent`."""
+        return self["collector"]
+
+    @property
+    def operator(self) -> Line:
+        """See `agent`."""
+        return self["operator"]
+
+    @property
+    def auditor(self) -> Line:
+        """See `agent`."""
+        return self["auditor"]
 
     async def close(self) -> None:
         """Closes all channels."""
@@ -250,7 +266,7 @@ def config_of(directory: Path, policy: Path | str, **changes: Any) -> ServerConf
         drain_s=0,
         grace_s=5,
     )
-    return dataclasses.replace(base, **changes)  # type: ignore[arg-type] # the changes of each test
+    return dataclasses.replace(base, **changes)
 
 
 @asynccontextmanager

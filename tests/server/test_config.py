@@ -106,4 +106,4 @@ def test_loopback_addresses_are_taken() -> None:
 def test_limits_of_the_configuration(change: dict[str, Any]) -> None:
     """Out of range is refused before anything starts."""
     with pytest.raises(ConfigRefused):
-        ServerConfig(**{"policy": "/p", **change})  # type: ignore[arg-type] # the change of each case
+        ServerConfig(**{"policy": "/p", **change})

@@ -24,7 +24,7 @@ CREATED, UPDATED = index_pb2.PutOutcome.KIND_CREATED, index_pb2.PutOutcome.KIND_
 UNCHANGED, REFUSED = index_pb2.PutOutcome.KIND_UNCHANGED, index_pb2.PutOutcome.KIND_REFUSED
 
 
-def evidence(record_id: str = "prices/acme", version: str = "1", **changes: object) -> index_pb2.EvidenceInput:
+def evidence(record_id: str = "prices/acme", version: str = "1", **changes: Any) -> index_pb2.EvidenceInput:
     """A figure of a data channel that is a source of its own."""
     given = index_pb2.EvidenceInput(
         record_id=record_id,
@@ -237,7 +237,7 @@ async def test_a_derived_figure_falls_with_any_input_however_far_behind(running:
     await running.lines.collector.put(document())
     quote = evidence("quotes/one", source_label="handbook", own_source=False, of=[ref()])
     await running.lines.collector.evidence(quote)
-    changes = {"origin": index_pb2.ORIGIN_DERIVED, "own_source": False, "formula": "double it"}
+    changes: dict[str, Any] = {"origin": index_pb2.ORIGIN_DERIVED, "own_source": False, "formula": "double it"}
     derived = [
         evidence("sums/a", source_label="sums", inputs=[ref("quotes/one")], **changes),
         evidence("sums/b", source_label="sums", inputs=[ref("sums/a")], **changes),

@@ -1,6 +1,6 @@
 """The server as a whole: put together, started, watched, drained.
 
-Exit codes are those of `errors.StartRefused`; 0 after a drain.
+Exit codes: those of `errors.StartRefused`, 0 after a drain, 1 after a failure.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import json
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Coroutine
 from typing import Literal
 
@@ -58,6 +59,8 @@ class Server:
         self.policies = self._policies()
         self.methods: Methods | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self.failed = asyncio.Event()
+        """Set when what runs in the background ended by an error: serving on would be serving blindly."""
         self._store_answers = True
 
     def _policies(self) -> Policies:
@@ -84,8 +87,8 @@ class Server:
                 await self.store.close()
             raise
         self._tasks = [
-            asyncio.create_task(self.policies.run(self.config.poll_s)),
-            asyncio.create_task(self._watch(reader)),
+            self._in_background(self.policies.run(self.config.poll_s)),
+            self._in_background(self._watch(reader)),
         ]
 
     def _methods(self, reader: FactReader) -> Methods:
@@ -93,6 +96,19 @@ class Server:
             self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
             self.problems,
         )  # fmt: skip
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
+            self.log.error("background work failed; the server stops", error=type(error).__name__, place=where)
+            self.failed.set()
 
     async def _open(self) -> Head:
         try:
@@ -196,6 +212,14 @@ async def _until(hurry: asyncio.Event | None, work: Coroutine[None, None, None])
         one.cancel()
 
 
+async def _first(*events: asyncio.Event) -> None:
+    """Waits until one of the events is set."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for one in waiting:
+        one.cancel()
+
+
 def _store_of(config: ServerConfig) -> Store:
     try:
         return open_store(config.db)
@@ -227,9 +251,9 @@ async def serve(config: ServerConfig, announce: Announce = _announce) -> int:
         line = server.ready_line()
         server.log.info("ready", instance=server.instance, sockets=list(server.listeners.sockets.values()))
         announce(line)
-        await stop.wait()
+        await _first(stop, server.failed)
         await server.stop(hurry)
-        return 0
+        return 1 if server.failed.is_set() else 0
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)

@@ -10,6 +10,8 @@ import hashlib
 import os
 import re
 import shutil
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import urllib3
 from dulwich.client import get_transport_and_path
-from dulwich.errors import GitProtocolError, HangupException, NotGitRepository, ObjectFormatException
+from dulwich.errors import ChecksumMismatch, GitProtocolError, NotGitRepository, ObjectFormatException
 from dulwich.graph import can_fast_forward
 from dulwich.objects import Commit, ObjectID, Tag
 from dulwich.refs import Ref
@@ -32,6 +34,12 @@ from discreet.server.policies.tree import files_of_folder, files_of_tree
 TAGS_MAX = 8
 """How many annotated tags may point at one another."""
 REMOTE_TIMEOUT_S = 20.0
+
+DAMAGE = (
+    AssertionError, ChecksumMismatch, EOFError, IndexError, KeyError, NotGitRepository, ObjectFormatException,
+    struct.error, zlib.error,
+)  # fmt: skip
+"""What the Git library raises for objects that are missing, cut off or wrong."""
 
 _URL = re.compile(r"(https|http|file|git|ssh)://", re.ASCII)
 
@@ -144,7 +152,7 @@ class RepoSource:
         try:
             with Repo(str(self._repo)) as repo:
                 return _target(repo, wanted_sha(repo.get_refs(), self._ref))
-        except (NotGitRepository, OSError, KeyError, ObjectFormatException) as error:
+        except (OSError, ValueError, *DAMAGE) as error:
             raise SourceUnavailable(f"{self.shown}: cannot be read ({type(error).__name__})") from None
 
     def files(self, target: Target) -> dict[str, bytes]:
@@ -177,34 +185,36 @@ class RemoteSource:
         """Fetches the commit of the ref. A damaged clone is thrown away and made anew."""
         try:
             return self._fetch()
-        except (KeyError, ObjectFormatException, NotGitRepository, AssertionError):
+        except (ValueError, *DAMAGE):
             shutil.rmtree(self._clone, ignore_errors=True)
         try:
             return self._fetch()
-        except (KeyError, ObjectFormatException, NotGitRepository, AssertionError) as error:
+        except (ValueError, *DAMAGE) as error:
             raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
 
     def _fetch(self) -> Target:
         self._clone.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             with self._open() as repo:
-                pool = urllib3.PoolManager(timeout=REMOTE_TIMEOUT_S, retries=False)
-                web = self._url.startswith("http")
-                client, path = get_transport_and_path(self._url, quiet=True, pool_manager=pool if web else None)
-                found: list[ObjectID] = []
-
-                def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
-                    found.append(ObjectID(wanted_sha(refs, self._ref)))
-                    return [sha for sha in found if sha not in repo.object_store]
-
-                client.fetch(path, repo, determine_wants=wants)
-                return _target(repo, found[-1])
-        except (OSError, GitProtocolError, HangupException, urllib3.exceptions.HTTPError, ValueError) as error:
+                return _target(repo, self._fetch_into(repo))
+        except (OSError, GitProtocolError, urllib3.exceptions.HTTPError) as error:
             raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
+
+    def _fetch_into(self, repo: Repo) -> ObjectID:
+        """The id that the ref names, once its objects are there."""
+        pool = urllib3.PoolManager(timeout=REMOTE_TIMEOUT_S, retries=False) if self._url.startswith("http") else None
+        found: list[ObjectID] = []
+
+        def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+            found.append(ObjectID(wanted_sha(refs, self._ref)))
+            return [sha for sha in found if sha not in repo.object_store]
+
+        try:
+            client, path = get_transport_and_path(self._url, quiet=True, pool_manager=pool)
+            client.fetch(path, repo, determine_wants=wants)
         except NotGitRepository:
-            if not self._url.startswith("file:"):
-                raise
             raise SourceUnavailable(f"{self.shown}: is no Git repository") from None
+        return found[-1]
 
     def _open(self) -> Repo:
         if (self._clone / "HEAD").is_file():
@@ -249,7 +259,7 @@ def _files(path: Path, target: Target, subpath: str, shown: str) -> dict[str, by
             if not isinstance(commit, Commit):
                 raise SourceRefused("the ref names no commit")
             return files_of_tree(repo.object_store, commit.tree, subpath)
-    except (NotGitRepository, OSError, KeyError, ObjectFormatException) as error:
+    except (OSError, ValueError, *DAMAGE) as error:
         raise SourceUnavailable(f"{shown}: cannot be read ({type(error).__name__})") from None
 
 
@@ -257,5 +267,5 @@ def _rewritten(path: Path, old: str, new: str) -> bool:
     try:
         with Repo(str(path)) as repo:
             return not can_fast_forward(repo, ObjectID(old.encode()), ObjectID(new.encode()))
-    except (NotGitRepository, OSError, KeyError):
+    except (OSError, ValueError, *DAMAGE):
         return True
