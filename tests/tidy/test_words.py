@@ -22,7 +22,7 @@ FORBIDDEN = {
     "code hidden from coverage": r"# pragma[:] no cover",
 }
 # A retry of the product waits on purpose and is bounded; a test that waits hopes.
-WAIT = re.compile(r"\btime[.]sleep\b|asyncio[.]sleep\((?:0?\.[1-9]|[1-9])")
+WAIT = re.compile(r"\btime[.]sleep\((?!0?\.0\d*\))|asyncio[.]sleep\((?:0?\.[1-9]|[1-9])")
 SILENCED = re.compile(r"#\s*(?:type[:] ignore|noq[a])")
 SILENCED_WITH_REASON = re.compile(
     r"#\s*(?:type[:] ignore\[[\w,\- ]+\]|noq[a]: [A-Z]+\d+(?:, ?[A-Z]+\d+)*)\s+(?:#|-|\()\s*\S.{9,}",
