@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-COLUMNS = ("at, decision id", "asked for", "segment", "verdict", "why", "records")
+COLUMNS = ("at, decision id", "verdict", "what was decided")
 
 
 def decision_row(item: DecisionRecord) -> "list[Text | str]":
     """The cells of one decision."""
     decision = item.decision
+    moment = word(Moment.DESCRIPTOR, item.moment) or ""
+    records = flat(f"{binding.record_id} {binding.version}" for binding in decision.bindings)
     return [
         lines(format_micros(item.at.ToMicroseconds()), decision.decision_id),
-        f"{item.principal_id} {word(Moment.DESCRIPTOR, item.moment) or ''}",
-        decision.segment_id,
         verdict_text(word(Verdict.DESCRIPTOR, decision.verdict) or ""),
-        why(item),
-        flat(f"{binding.record_id} {binding.version}" for binding in decision.bindings),
+        lines(
+            f"{item.principal_id} at {moment}, segment {decision.segment_id}: {why(item)}", f"on {records or 'nothing'}"
+        ),
     ]
 
 

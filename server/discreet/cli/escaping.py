@@ -1,5 +1,6 @@
 """Text from data made safe for a terminal. Must know nothing of consoles, so that every writer can use it."""
 
+import json
 import unicodedata
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -24,3 +25,18 @@ def safe(text: str) -> str:
 def safe_block(text: str) -> str:
     """As `safe`, but line ends stay: for text of several lines."""
     return "\n".join(safe(line) for line in text.split("\n"))
+
+
+def safe_json(text: str) -> str:
+    r"""As `safe_block`, for JSON that is written already: what is escaped stays JSON and means the same.
+
+    >>> safe_json('{"a": "\x9b"}')
+    '{"a": "\\u009b"}'
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(json.dumps(char)[1:-1] if _drives(char) else char for char in text)
+
+
+def _drives(char: str) -> bool:
+    return char != "\n" and unicodedata.category(char) in _UNSAFE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.escaping import safe, safe_block
+from discreet.cli.escaping import safe, safe_block, safe_json
 from discreet.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ VERDICT_STYLES = {"ALLOW": "bold green", "WITHHOLD": "bold yellow", "PURGE": "bo
 def print_tree(settings: Settings, tree: object) -> None:
     """Prints one answer as JSON: indented for `json`, on one line for `jsonl`."""
     indent = 2 if settings.output == "json" else None
-    click.echo(safe_block(json.dumps(tree, indent=indent, ensure_ascii=False)))
+    click.echo(safe_json(json.dumps(tree, indent=indent, ensure_ascii=False)))
 
 
 def print_trees(settings: Settings, key: str, trees: Iterable[object]) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import doctest
+import json
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import click
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from discreet.cli import errors
+from discreet.cli import errors, escaping, times
 from discreet.cli.app import COMMANDS, root
-from discreet.cli.escaping import safe, safe_block
+from discreet.cli.escaping import safe, safe_block, safe_json
 from discreet.cli.exit_codes import MEANINGS, ExitCode
 from discreet.cli.settings import default_socket_dir
 from discreet.server import config
@@ -152,6 +157,23 @@ def test_text_from_data_cannot_drive_a_terminal() -> None:
     assert safe("a\x1b[2Jb\x07\u202e\u200b\x9b\r\n") == "a\\x1b[2Jb\\x07\\u202e\\u200b\\x9b\\r\\n"
     assert safe_block("a\nb\x1b") == "a\nb\\x1b"
     assert safe("naïve 中文 ✓") == "naïve 中文 ✓"
+
+
+@given(st.text())
+@example("\x7f\x9b\u202e\U000e0001")
+def test_json_stays_json_and_means_the_same(text: str) -> None:
+    """What is escaped for the terminal is read back as it was; nothing that drives a terminal is left."""
+    shown = safe_json(json.dumps({"a": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"a": text}
+    assert safe(shown) == shown
+
+
+@pytest.mark.parametrize("module", [escaping, times], ids=lambda module: str(module.__name__))
+def test_examples_in_docstrings_hold(module: ModuleType) -> None:
+    """What a docstring shows is so."""
+    ran = doctest.testmod(module)
+    assert ran.attempted
+    assert not ran.failed
 
 
 def test_a_file_name_cannot_drive_a_terminal() -> None:
