@@ -134,6 +134,26 @@ def test_an_import_that_was_killed_goes_on_where_it_was(server: Running, tmp_pat
     assert not place.exists()
 
 
+def test_a_server_that_goes_away_ends_the_import_with_5_and_how_to_go_on(server: Running, tmp_path: Path) -> None:
+    """Nothing is guessed about what was under way; once the server is back, --resume goes on."""
+    count = 4_000
+    file = _write(tmp_path, *(_line(f"lost-{n}") for n in range(count)))
+    place = Path(f"{file}.discreet-import")
+    command = [sys.executable, "-m", "discreet.cli", "--socket-dir", str(server.process.sockets), "--tenant", "marlowe"]
+    running = subprocess.Popen([*command, "index", "import", file, "--batch", "50"], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not place.exists() and time.monotonic() < deadline:
+        assert running.poll() is None
+    assert server.process.stop() == 0
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 5, told
+    assert told.splitlines()[-1].endswith("; go on with --resume")
+    server.process.start()
+    resumed = server("index", "import", file, "--resume", "-o", "json")
+    assert (resumed.code, resumed.tree["lines"]) == (0, count)
+    assert len(server("index", "list", "--limit", "5000", "-o", "jsonl").lines) == count
+
+
 @pytest.mark.parametrize("cut", ["plain", "gzip"])
 def test_a_file_that_is_cut_off_is_an_error_and_removes_nothing(
     shared_server: Running, tmp_path: Path, cut: str

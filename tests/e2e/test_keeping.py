@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -177,6 +178,33 @@ def test_serve_ends_with_the_code_of_what_is_wrong(tmp_path: Path) -> None:
     assert discreet("policy", "init", str(tmp_path / "good")).code == 0
     code, told = _serve("--db", str(tmp_path), "--state", str(tmp_path / "state"), "--policy", str(tmp_path / "good"))
     assert (code, told.startswith("discreet: ")) == (5, True)
+
+
+def test_a_second_server_on_the_same_sockets_is_refused(shared_server: Running, tmp_path: Path) -> None:
+    """It names the first, and the first goes on."""
+    command = [sys.executable, "-m", "discreet.cli", "--socket-dir", str(shared_server.process.sockets), "serve"]
+    second = subprocess.run(
+        [*command, "--policy", str(shared_server.repository.path), "--db", str(tmp_path / "x.db")],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (second.returncode, "process id" in second.stderr) == (5, True), second.stderr
+    assert shared_server("status").code == 0
+
+
+def test_loopback_speaks_for_the_identity_that_it_names(tmp_path: Path) -> None:
+    """TCP has no identity of its own, so the listener names one; --target reaches it."""
+    assert discreet("policy", "init", str(tmp_path / "policies")).code == 0
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with TemporaryDirectory(prefix="ds-") as name:
+        process = ServerProcess(Path(name), tmp_path / "policies", "--listen", f"auditor=127.0.0.1:{port}")
+        process.start()
+        try:
+            found = discreet("--target", f"127.0.0.1:{port}", "status", "-o", "json").tree["server"]
+            assert (found["caller_name"], found["caller_role"]) == ("auditor", "auditor")
+        finally:
+            process.stop()
 
 
 def test_serve_drains_at_sigterm_and_ends_with_0(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.errors import InputError
+from discreet.cli.errors import InputError, Unreachable
 from discreet.cli.exit_codes import ExitCode
 from discreet.cli.settings import Settings, current, shared_options
 
@@ -52,7 +52,11 @@ def import_command(
 
     with connect(settings, "collector") as line:
         state = _state(settings, file, noted, resume, line)
-        kinds = _run(settings, line, file, state, noted, strict=strict, batch=batch)
+        try:
+            kinds = _run(settings, line, file, state, noted, strict=strict, batch=batch)
+        except Unreachable as lost:
+            how = "go on with --resume" if noted is not None else "import again, which is harmless"
+            raise Unreachable(f"{lost.message} (acknowledged up to line {state.lines:,})", how) from None
     _report(settings, state, kinds)
     ctx.exit(ExitCode.USAGE if state.bad_count else ExitCode.OK)
 
