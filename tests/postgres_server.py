@@ -51,19 +51,28 @@ class PostgresServer:
         """The address of a database of this server."""
         return f"postgresql://{user}@/{database}?host={self._home}"
 
-    def fresh_database(self) -> str:
-        """The address of a new, empty database."""
-        name = f"test_{next(self._numbers)}"
-        self.execute(f'CREATE DATABASE "{name}"')
+    def fresh_database(self, template: str = "template0") -> str:
+        """The address of a new database: empty, or a copy of another one to which nobody is connected."""
+        return self.named_database(f"test_{next(self._numbers)}", template)
+
+    def named_database(self, name: str, template: str = "template0") -> str:
+        """The address of a new database of this name."""
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Removes a database, whoever is connected to it."""
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        self.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
     def execute(self, statement: str) -> None:
         """Runs one statement as the superuser."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(statement.encode())
 
-    def start(self) -> None:
-        """Starts the server on its data and waits until it answers."""
+    def start(self, settings: dict[str, str] | None = None) -> None:
+        """Starts the server on its data, with settings that differ, and waits until it answers."""
+        self._settings |= settings or {}
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._bin / "postgres"), "-D", str(self._home / "data"), "-k", str(self._home), *options]
         with (self._home / "log").open("ab") as log:

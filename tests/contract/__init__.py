@@ -1,0 +1,1 @@
+"""One suite a port, passed by every adapter, real servers included."""
