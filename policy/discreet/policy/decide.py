@@ -38,8 +38,7 @@ def decide(
     """One result for every segment, or at REPLAY for every ledger id, in the order of the request.
 
     `now` is the database's clock as read with the facts; `policy_age_us` how long ago the policy's source was last
-    read;
-    `stored` holds the segments of the ledger entries in `facts.ledger`, decoded, by ledger id.
+    read; `stored` holds the segments of the ledger entries in `facts.ledger`, decoded, by ledger id.
     """
     call = Call(snapshot, facts, caller, request, now, policy_age_us, reader_of(snapshot, facts, caller, request, now))
     if request.moment is Moment.REPLAY:
@@ -169,10 +168,7 @@ def _valid_until(subject: Subject) -> Micros | None:
 
 
 def _evidence(subject: Subject, reached: bool) -> tuple[EvidenceView, ...]:
-    """One view a binding, unmasked.
-
-    Freshness is UNKNOWN where its gate was not reached, MISSING where there is no record.
-    """
+    """One view a binding, unmasked; freshness is UNKNOWN where its gate was not reached, MISSING without a record."""
     views = []
     for root in subject.direct:
         known = root.known
@@ -194,10 +190,7 @@ def masked(decision: SegmentDecision) -> tuple[EvidenceView, ...]:
 
 
 def _changed(subject: Subject) -> tuple[Changed, ...]:
-    """Which facts differ from those that the bindings were read under.
-
-    As far as their tokens name this database (B3).
-    """
+    """Which facts changed since the bindings were read, as far as their tokens name this database (B3)."""
     found: dict[tuple[str, str], Changed] = {}
     call = subject.call
     for root in subject.direct:
@@ -256,10 +249,7 @@ def withhold_all(request: Request, snapshot: Snapshot | None, reason: Reason) ->
 
 
 def withhold_one(decision: SegmentDecision, snapshot: Snapshot, locale: str, reason: Reason) -> SegmentDecision:
-    """The decision turned into WITHHOLD for a reason that arose after it.
-
-    Facts kept changing until the repeats ran out.
-    """
+    """The decision turned into WITHHOLD, since facts kept changing until the repeats of its commit ran out."""
     return decision._replace(
         verdict=Verdict.WITHHOLD,
         reason=reason,

@@ -12,8 +12,8 @@ def judge(record: RecordFacts | None, source: Source | None, claim: Claim, now: 
     An assertion about now: `as_of` is at most the source's maximum age before now. One about a period that is over:
     `as_of` is at most that age before the period's end, and not after it, so an old record may speak of its own time
     and of no other. `as_of` unstated or in the future, a source that declares none, and a claim about what has not
-    begun: UNKNOWN. A record of a source that does not age is never STALE; where it carries nothing of what is asserted (`carries`
-    False) it is FRESH, else it needs a stated `as_of` that fits the claim all the same.
+    begun: UNKNOWN. A record of a source that does not age is never STALE; where it carries nothing of what is
+    asserted (`carries` False) it is FRESH, else it needs a stated `as_of` that fits the claim all the same.
     """
     if record is None:
         return Freshness.MISSING

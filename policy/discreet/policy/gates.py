@@ -1,8 +1,7 @@
 """The gates, in code and beneath the policy: a policy can tighten what they let through and loosen nothing.
 
-Each gate takes a subject and gives the Stop that ends it, or None. Within a gate, roots are looked at in order and
-the first
-that fails decides. The order of the gates is fixed (B11, A4); PURGE follows from a due retention revoke and from
+Each gate takes a subject and gives the Stop that ends it, or None. Within a gate, roots are looked at in order and the
+first that fails decides. The order of the gates is fixed (B11, A4); PURGE follows from a due retention revoke and from
 nothing else.
 """
 
@@ -98,19 +97,13 @@ def source(subject: Subject) -> Stop | None:
 
 
 def allowlisted(root: Root) -> bool:
-    """True where the record was registered by a collector that SourceList maps to its label.
-
-    Derived, never supplied.
-    """
+    """True where a collector that SourceList maps to the record's label registered it. Derived, never supplied."""
     known = root.known
     return known is not None and root.source is not None and known.collector in root.source.collectors
 
 
 def trusted_hit(root: Root) -> bool:
-    """True exactly where the label is non-empty, the record allowlisted.
-
-    And the label listed in the revision in force (A1).
-    """
+    """True exactly where the label is non-empty, the record allowlisted, and the label listed in this revision (A1)."""
     known = root.known
     return (
         known is not None
@@ -122,10 +115,7 @@ def trusted_hit(root: Root) -> bool:
 
 
 def binding(subject: Subject) -> Stop | None:
-    """Version, digest, reachability, assessment, and what the policy demands of a binding at PUBLISH.
-
-    Each its own reason.
-    """
+    """Version, digest, reachability, assessment, and what the policy demands at PUBLISH: each has its own reason."""
     for root in subject.roots:
         reason, detail = _record_cause(root, subject.call.now)
         if reason is None and root.binding is not None and subject.call.request.moment is Moment.PUBLISH:
@@ -226,10 +216,7 @@ def basis(subject: Subject) -> Stop | None:
 
 
 def completeness(subject: Subject) -> Stop | None:
-    """Every carrier holds every required field.
-
-    One missing makes the whole unavailable, and none is spliced from another.
-    """
+    """Every carrier holds every required field: one missing makes the whole unavailable, none is spliced in."""
     required = subject.claim.required_fields
     for root in subject.carriers if required else ():
         present = root.record.fields if root.record is not None else {}

@@ -1,7 +1,4 @@
-"""What follows from a reason: the next step, who is at fault, the fixed text.
-
-Closed tables; a test holds them complete.
-"""
+"""What follows from a reason: the next step, who is at fault, the fixed text. A test holds the tables complete."""
 
 from typing import Final
 

@@ -37,10 +37,7 @@ def issue(keys: tuple[ReceiptKey, ...], request: Request, binding: Binding) -> s
 
 
 def holds(keys: tuple[ReceiptKey, ...], request: Request, binding: Binding) -> bool:
-    """True where the binding's receipt is of one of the keys and of exactly this session.
-
-    Principal and record version.
-    """
+    """True where the binding's receipt is of one of the keys, and of exactly this session, principal and version."""
     key_id, _, mac = binding.receipt.partition(".")
     return any(
         key.key_id == key_id and hmac.compare_digest(mac.encode(), _mac(key, request, binding).encode()) for key in keys

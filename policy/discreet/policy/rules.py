@@ -1,8 +1,8 @@
 """The policy's rules, the last gate: default withhold, any withholding rule wins, an error never opens a door.
 
 A bound segment is allowed where every binding is allowed by a rule and no rule withholds anything that it rests on:
-withholding
-rules look at all roots, allowing ones at the bindings. An unbound one is judged once, by the rules for its kind.
+withholding rules look at all roots, allowing ones at the bindings. An unbound one is judged once, by the rules for its
+kind.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,10 +36,7 @@ class Finding(NamedTuple):
 
 
 def judge(subject: Subject) -> Stop | Allowed:
-    """What allows the segment.
-
-    Or POLICY_RULE where a rule withholds or none allows, POLICY_ERROR where all hangs on an error.
-    """
+    """What allows the segment; or POLICY_RULE where a rule withholds or none allows, POLICY_ERROR where one errs."""
     budget = Budget(STEPS_PER_SEGMENT)
     units = tuple(_units(subject))
     return _withheld(units, budget) or _allowed(units, budget)

@@ -35,12 +35,10 @@ class Root(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who wants to read, and which scopes they hold at `now`: scope to the end of the longest valid grant (None.
-
-    No end).
-    """
+    """Who wants to read, and which scopes they hold at `now`."""
 
     held: Mapping[str, Micros | None]
+    """Scope to the end of its longest valid grant; None: no end."""
     expired: frozenset[str]
     not_yet: frozenset[str]
 
@@ -129,10 +127,7 @@ def _longest(held: Mapping[str, Micros | None], grant: GrantFacts) -> Micros | N
 def roots_of(
     snapshot: Snapshot, facts: Facts, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = ()
 ) -> tuple[Root, ...]:
-    """Everything that the bindings rest on.
-
-    Themselves, the records behind them, and what a ledger entry stored besides.
-    """
+    """Everything that is rested on: the bound records, those behind them, and what a ledger entry stored besides."""
     roots = [_root(snapshot, facts, Ref(b.record_id, b.version), b) for b in bindings]
     seen = {root.ref for root in roots}
     behind = [ref for root in roots if root.record is not None for ref in root.record.roots]

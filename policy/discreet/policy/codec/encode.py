@@ -10,7 +10,7 @@ from discreet.policy.decision import Decided, EvidenceView, SegmentDecision
 from discreet.policy.facts import Micros, Ref
 from discreet.policy.request import Request
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.words import OrderKind, OutputStatus, Reason, Verdict
+from discreet.policy.words import OrderKind, OutputStatus, Verdict
 from discreet.v1 import common_pb2
 from discreet.v1 import disclosure_pb2 as pb
 
@@ -154,15 +154,8 @@ def _gap(decision: SegmentDecision) -> pb.Gap:
 
 
 def _named_binding(decision: SegmentDecision, ref: Ref | None) -> Ref | None:
-    """Where the reader is told NOT_AVAILABLE: the request's first binding, whichever of its roots failed.
-
-    Nothing at REPLAY.
-    """
+    """The request's first binding, whichever of its roots failed, for who is told NOT_AVAILABLE; nothing at REPLAY."""
     if decision.by_ledger_id or decision.segment is None or ref is None:
         return None
     first = decision.segment.bindings[0]
     return Ref(first.record_id, first.version)
-
-
-REASONS_TOLD = tuple(reason for reason in Reason if not reason.looks_unavailable)
-"""The reasons that a reply may carry."""
