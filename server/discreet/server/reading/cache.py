@@ -65,7 +65,8 @@ class FactCache:
         """Keeps what a fetch gave, absences included, unless changes that it may have missed were applied meanwhile."""
         if facts.seq < self.tail:
             return
-        behind = [root for record in facts.records.values() for root in record.roots]
+        asked = [facts.records[ref] for ref in ids.records if ref in facts.records]
+        behind = [root for record in asked for root in record.roots]
         for ref in {*ids.records, *facts.records, *behind}:
             self._put(tenant, ref.record_id, ref.version, _Held(facts.seq, facts.records.get(ref)))
         for record_id in {ref.record_id for ref in ids.records} | set(facts.current):

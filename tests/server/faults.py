@@ -1,0 +1,115 @@
+"""A real store whose answers can be held back or made to fail, to see what the server does then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from discreet.policy.facts import FactIds, Facts, RecordFacts
+from discreet.server.ports import (
+    AuditFilter,
+    AuditHit,
+    Change,
+    GrantRow,
+    Head,
+    Job,
+    JobOutcome,
+    NaturalKey,
+    PolicyRow,
+    Store,
+    Work,
+)
+
+T = TypeVar("T")
+
+
+class FaultyStore:
+    """Passes everything on to the store inside.
+
+    A method in `broken` raises its error; one in `held` waits for its event first; `before` runs something of the test
+    just before a method does its work.
+    """
+
+    def __init__(self, inside: Store) -> None:
+        self._inside = inside
+        self.broken: dict[str, Exception] = {}
+        self.held: dict[str, asyncio.Event] = {}
+        self.after: dict[str, Exception] = {}
+        """Methods that do their work and then raise: the answer is lost on the way."""
+        self.before: dict[str, Callable[[], object]] = {}
+        self.calls: list[str] = []
+
+    async def _pass(self, name: str) -> None:
+        self.calls.append(name)
+        hook = self.before.pop(name, None)
+        if hook is not None:
+            result = hook()
+            if asyncio.iscoroutine(result):
+                await result
+        if name in self.held:
+            await self.held[name].wait()
+        if name in self.broken:
+            raise self.broken[name]
+
+    @property
+    def kind(self) -> str:
+        """That of the store inside."""
+        return self._inside.kind
+
+    async def open(self) -> Head:
+        """See the port, here and below."""
+        return await self._inside.open()
+
+    async def close(self) -> None:
+        await self._inside.close()
+
+    async def head(self) -> Head:
+        await self._pass("head")
+        return await self._inside.head()
+
+    async def changes(self, after: int, limit: int) -> list[Change]:
+        await self._pass("changes")
+        return await self._inside.changes(after, limit)
+
+    async def fetch(self, tenant: str, ids: FactIds) -> Facts:
+        await self._pass("fetch")
+        return await self._inside.fetch(tenant, ids)
+
+    async def find_commits(self, keys: Sequence[NaturalKey]) -> Mapping[NaturalKey, tuple[str, bytes]]:
+        await self._pass("find_commits")
+        return await self._inside.find_commits(keys)
+
+    async def record(self, jobs: Sequence[Job]) -> list[JobOutcome]:
+        await self._pass("record")
+        found = await self._inside.record(jobs)
+        if "record" in self.after:
+            raise self.after["record"]
+        return found
+
+    async def change(self, work: Callable[[Work], T]) -> T:
+        await self._pass("change")
+        return await self._inside.change(work)
+
+    async def get_record(self, tenant: str, record_id: str, version: str, history: int) -> list[RecordFacts]:
+        await self._pass("get_record")
+        return await self._inside.get_record(tenant, record_id, version, history)
+
+    async def list_records(
+        self, tenant: str, label: str, record_id: str, current_only: bool, after: tuple[str, str] | None, limit: int
+    ) -> list[RecordFacts]:
+        return await self._inside.list_records(tenant, label, record_id, current_only, after, limit)
+
+    async def list_grants(
+        self, tenant: str, principal_id: str, history: bool, after: tuple[str, str, int] | None, limit: int
+    ) -> list[GrantRow]:
+        return await self._inside.list_grants(tenant, principal_id, history, after, limit)
+
+    async def find_decisions(
+        self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
+    ) -> list[AuditHit]:
+        return await self._inside.find_decisions(wanted, before, limit)
+
+    async def policy_row(self, number: int) -> PolicyRow | None:
+        await self._pass("policy_row")
+        return await self._inside.policy_row(number)
