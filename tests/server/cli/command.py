@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ def _streams(stdin: bytes) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
 
 
 def discreet(*args: str, stdin: bytes | str = b"") -> Outcome:
-    """Runs `discreet ARGS` to its end."""
+    """Runs `discreet ARGS` to its end, in no terminal of any width, whatever runs the tests."""
+    os.environ.pop("COLUMNS", None)
     code: object = None
     with _streams(stdin.encode() if isinstance(stdin, str) else stdin) as (out, err):
         try:
