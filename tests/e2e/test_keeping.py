@@ -76,6 +76,18 @@ def test_a_revoke_asks_first_and_a_dry_run_does_nothing(shared_server: Running) 
     assert "T-1" in shown.out
 
 
+def test_a_revoke_may_name_the_digest_of_its_dry_run(shared_server: Running) -> None:
+    """What was looked at is what is revoked: another digest is refused, and nothing is done."""
+    _put(shared_server, "dig")
+    why = ("--reason", "erasure", "--ticket", "T-2", "-o", "json")
+    digest = shared_server("index", "revoke", "dig", "1", *why, "--dry-run").tree["dry_run_digest"]
+    wrong = shared_server("index", "revoke", "dig", "1", *why, "--yes", "--dry-run-digest", digest[::-1])
+    assert wrong.code == 2
+    assert _asked(shared_server, "dig") == ("ALLOW", "NONE")
+    assert shared_server("index", "revoke", "dig", "1", *why, "--yes", "--dry-run-digest", digest).code == 0
+    assert _asked(shared_server, "dig") == ("PURGE", "RETENTION_REVOKED")
+
+
 def test_put_says_what_became_of_each_document(shared_server: Running) -> None:
     """Created, unchanged, updated, refused; one refused is exit code 2, and hides no other."""
     assert "CREATED" in _put(shared_server, "put").out
