@@ -12,7 +12,7 @@ from discreet.server.stores import open_store
 from tests.contract.databases import Database, sqlite_copy
 from tests.postgres_server import PostgresServer
 
-KINDS = ("sqlite", "postgresql")
+FIXTURES = {"sqlite": "sqlite_database", "postgresql": "postgres_database"}
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +50,10 @@ def postgres_database(postgres: PostgresServer, postgres_template: str) -> Itera
     postgres.drop(url)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=FIXTURES)
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    """An empty database of each kind in turn."""
-    name = "sqlite_database" if request.param == "sqlite" else "postgres_database"
-    database: Database = request.getfixturevalue(name)
+    """An empty database of each kind in turn; ask for this one, since it closes what was opened."""
+    database: Database = request.getfixturevalue(FIXTURES[request.param])
     yield database
     await database.close()
 

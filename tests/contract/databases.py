@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from discreet.server.ports import Store
 from discreet.server.stores import open_store
+
+ON_SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+ON_POSTGRESQL = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+"""For what only one kind can be asked."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from discreet.policy.facts import FactIds, Ref
 from discreet.server.ports import Store, StoreError
 from discreet.server.stores import open_store, schema, sqlite_files, tables
 from discreet.server.stores.postgres_connect import Kind, connect, connect_sync, parse_address
-from tests.contract.databases import Database
+from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
 from tests.contract.making import ALICE, TENANT, entry, facts_of, grant, job, put, record, revisions
 from tests.postgres_server import PostgresServer
 
@@ -112,17 +112,18 @@ async def test_a_database_of_something_else_is_left_alone(tmp_path: Path, postgr
         assert "not Discreet's" in await refused(database.url)
 
 
-async def test_a_second_server_on_the_file_is_refused_and_told_of_the_first(sqlite_database: Database) -> None:
+@ON_SQLITE
+async def test_a_second_server_on_the_file_is_refused_and_told_of_the_first(database: Database) -> None:
     """DB-01: several writers on one file starve each other, so there is one; the lock dies with its process."""
-    command = (sys.executable, "-c", HOLDER, sqlite_database.url)
+    command = (sys.executable, "-c", HOLDER, database.url)
     holder = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert await holder.stdout.readline() == b"open\n"
-    assert f"process {holder.pid} on " in await refused(sqlite_database.url)
+    assert f"process {holder.pid} on " in await refused(database.url)
     holder.kill()
     await holder.wait()
-    store = await sqlite_database.open()
-    assert f"process {os.getpid()} on " in await refused(sqlite_database.url)
+    store = await database.open()
+    assert f"process {os.getpid()} on " in await refused(database.url)
     await store.close()
 
 
@@ -165,15 +166,17 @@ async def test_no_error_repeats_the_password(postgres: PostgresServer) -> None:
         assert refusal.value.__cause__ is None
 
 
-async def test_another_database_behind_the_address_is_refused(postgres_database: Database) -> None:
+@ON_POSTGRESQL
+async def test_another_database_behind_the_address_is_refused(database: Database) -> None:
     """F1, A12: a copy or a restored backup carries an epoch of another system, and nothing is decided on it."""
-    postgres_database.rows("UPDATE authority SET bound_to = '42:00000001' RETURNING 1")
-    assert "42:00000001" in await refused(postgres_database.url)
+    database.rows("UPDATE authority SET bound_to = '42:00000001' RETURNING 1")
+    assert "42:00000001" in await refused(database.url)
 
 
-async def test_a_line_that_leads_elsewhere_is_noticed(postgres_database: Database) -> None:
+@ON_POSTGRESQL
+async def test_a_line_that_leads_elsewhere_is_noticed(database: Database) -> None:
     """F1: after a failover a line made anew ends at another system or timeline, and is refused."""
-    elsewhere = replace(parse_address(postgres_database.url), schema="public", bound_to="42:00000001")
+    elsewhere = replace(parse_address(database.url), schema="public", bound_to="42:00000001")
     with pytest.raises(StoreError, match="another database than before"):
         await connect(elsewhere, Kind.READER)
     with pytest.raises(StoreError, match="another database than before"):

@@ -36,6 +36,10 @@ BOUND_TO = (
 """The very database behind a connection: its system, and the timeline that a failover or a restore changes."""
 
 
+_QUOTING = ("22", "23")
+"""Classes of errors about data and constraints."""
+
+
 class Kind(Enum):
     """What a connection is for, by the role that it takes on. The owner keeps the login's own rights."""
 
@@ -139,7 +143,9 @@ def check_bound(address: Address, found: str) -> None:
 
 
 def plain(error: psycopg.Error) -> str:
-    """The server's own short message, or the kind of error: never a detail, which may quote values."""
+    """The server's own short message, or the kind of error where the message or its detail may quote values."""
+    if error.sqlstate is not None and error.sqlstate.startswith(_QUOTING):
+        return f"{type(error).__name__} ({error.sqlstate})"
     if error.diag.message_primary:
         return f"{error.diag.message_primary} ({error.sqlstate})"
     return (
