@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.policy.freshness import judge
 from discreet.policy.request import Claim
 from discreet.policy.words import Freshness, Reason, Verdict
 from tests.policy.decide.faults import claim, records, sources
-from tests.policy.decide.world import DAY, World, at, evidence, figure_world, record, world
+from tests.policy.decide.world import DAY, SOURCES, World, at, evidence, figure_world, record, world
 
 Period = tuple[int, int]
 CASES = [
@@ -126,3 +127,10 @@ def test_evidence_carries_where_both_are_bound() -> None:
     asked = Claim("adjusted", None, ("value",))
     assert world(evidence(), record(), claim=asked).one().verdict is Verdict.ALLOW
     assert world(evidence(), record(unreachable=True), claim=asked).one().reason is Reason.DOCUMENT_UNREACHABLE
+
+
+def test_what_is_not_known_is_never_fresh() -> None:
+    """A4: no record is `missing`, no declared source is `unknown`, whatever the claim."""
+    for carries in (True, False):
+        assert judge(None, SOURCES["wiki"], Claim(), at(0), carries=carries) is Freshness.MISSING
+        assert judge(record(as_of=at(-1)), None, Claim(), at(0), carries=carries) is Freshness.UNKNOWN
