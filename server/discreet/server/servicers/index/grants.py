@@ -5,6 +5,7 @@ from __future__ import annotations
 from discreet.policy.codec import Malformed
 from discreet.policy.facts import GrantFacts, Micros
 from discreet.policy.snapshot import Snapshot
+from discreet.policy.words import PUBLIC_SCOPE
 from discreet.server.auditing import Change
 from discreet.server.calls import Call
 from discreet.server.errors import Precondition
@@ -29,13 +30,15 @@ class Grants:
         tenant = fields.tenant(call, request.tenant)
         principal_id = fields.principal(request.principal_id, "principal_id")
         scope = fields.scope(request.scope, "scope")
+        if scope == PUBLIC_SCOPE:
+            raise Malformed("scope", f'"{PUBLIC_SCOPE}" is held by everybody', "set it on records; grant other scopes")
         not_before = fields.optional_time(request, "not_before")
         expires_at = fields.optional_time(request, "expires_at")
         if not_before is not None and expires_at is not None and expires_at <= not_before:
             raise Malformed("expires_at", "is not after not_before", "give a later end, or none")
         change = Change(call.name, principal_id=principal_id, scope=scope, reason=fields.reason(request.reason))
 
-        def work(index: Work, _snapshot: Snapshot) -> tuple[int, Head]:
+        def work(index: Work, _snapshot: Snapshot | None) -> tuple[int, Head]:
             standing = index.grants(tenant, principal_id).grants
             same = _standing(standing, scope, not_before, expires_at, index.now)
             if same is not None:
@@ -62,7 +65,7 @@ class Grants:
         scope = fields.scope(request.scope, "scope")
         change = Change(call.name, principal_id=principal_id, scope=scope, reason=fields.reason(request.reason))
 
-        def work(index: Work, _snapshot: Snapshot) -> tuple[int, Head]:
+        def work(index: Work, _snapshot: Snapshot | None) -> tuple[int, Head]:
             withdrawn = index.withdraw(tenant, principal_id, scope)
             if withdrawn:
                 self._transacting.audit(index, call, tenant, [change])

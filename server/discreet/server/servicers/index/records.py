@@ -13,7 +13,7 @@ from discreet.policy.receipts import message as framed
 from discreet.policy.snapshot import Snapshot
 from discreet.server.auditing import Change
 from discreet.server.calls import Call
-from discreet.server.errors import NotFound, Precondition
+from discreet.server.errors import Denied, NotFound, Precondition
 from discreet.server.ports import Head, Work
 from discreet.server.servicers import fields
 from discreet.server.servicers.index import inputs
@@ -55,7 +55,9 @@ class Records:
     async def _register(
         self, call: Call, tenant: str, given: tuple[inputs.RecordInput, ...]
     ) -> tuple[list[pb.PutOutcome], str]:
-        def work(index: Work, snapshot: Snapshot) -> tuple[list[Registered], Head]:
+        def work(index: Work, snapshot: Snapshot | None) -> tuple[list[Registered], Head]:
+            if snapshot is None:
+                raise Denied("registering is for collectors", tenant=tenant)
             registration = Registration(index, call, tenant, snapshot, given)
             found = registration.register(given)
             self._transacting.audit(index, call, tenant, registration.changes)
@@ -106,11 +108,11 @@ class Records:
             raise Malformed("successor", "is the record itself", "name the version or document that takes its place")
         change = Change(call.name, ref, reason=fields.reason(request.reason), detail=_named(successor))
 
-        def work(index: Work, snapshot: Snapshot) -> Head:
+        def work(index: Work, snapshot: Snapshot | None) -> Head:
             if successor is not None:
                 held(index, tenant, successor, "successor")
             return self._transacting.edit(
-                index, call, tenant, ref, snapshot, lambda record: replace(record, superseded_by=successor), change
+                index, call, tenant, ref, snapshot, lambda record: _superseded(index, tenant, record, successor), change
             )
 
         return pb.SupersedeResponse(token=token_of(await self._transacting.change(call, work)))
@@ -158,7 +160,7 @@ class Records:
         tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
         change = Change(call.name, ref, reason=fields.reason(request.reason))
 
-        def work(index: Work, snapshot: Snapshot) -> Head:
+        def work(index: Work, snapshot: Snapshot | None) -> Head:
             return self._transacting.edit(index, call, tenant, ref, snapshot, edit, change)
 
         return token_of(await self._transacting.change(call, work))
@@ -172,7 +174,7 @@ class Records:
         if request.dry_run_digest:
             fields.digest(request.dry_run_digest, "dry_run_digest")
 
-        def work(index: Work, _snapshot: Snapshot) -> pb.RevokeRetentionResponse:
+        def work(index: Work, _snapshot: Snapshot | None) -> pb.RevokeRetentionResponse:
             return self._revoke(index, call, tenant, ref, request)
 
         return await self._transacting.change(call, work)
@@ -222,3 +224,15 @@ def _outcome(found: Registered) -> pb.PutOutcome:
         return pb.PutOutcome(kind=_KINDS[found.kind])
     reason = common_pb2.Reason.ValueType(found.refused.reason.value)
     return pb.PutOutcome(kind=_KINDS[found.kind], reason=reason, message=found.refused.message)
+
+
+def _superseded(index: Work, tenant: str, record: RecordFacts, successor: Ref | None) -> RecordFacts:
+    """The record with another successor, or none.
+
+    What was replaced by the version that is current now takes its place again when the name is taken away; a version
+    that was registered later stays current.
+    """
+    before = record.superseded_by
+    current = index.current(tenant, record.record_id)
+    back = successor is None and before is not None and current is not None and current.ref == before
+    return replace(record, superseded_by=successor, current=record.current or back)
