@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from tests.server.support import TENANT, Running, binding, check, commit, digest
 
 
 @pytest.fixture
-async def asked(running: Running) -> AsyncIterator[Running]:
+async def asked(running: Running) -> Running:
     """A server that was asked a few different things."""
     lines = running.lines
     await lines.collector.put(
@@ -24,7 +23,7 @@ async def asked(running: Running) -> AsyncIterator[Running]:
     await lines.agent.check(check(segment("b", binding("notes/plan")), principal="bo"))
     await lines.agent.check(check(segment("c", binding("handbook/staff")), session_id="session-2"))
     await lines.agent.commit(commit(segment("d", binding(version="2"))))
-    yield running
+    return running
 
 
 FILTERS: list[tuple[dict[str, Any], list[str]]] = [

@@ -291,3 +291,11 @@ async def test_one_refused_input_leaves_the_others(running: Running) -> None:
     given = [document("handbook/a"), document("handbook/b", source_label="foreign"), document("handbook/c")]
     put = await running.lines.collector.put(*given)
     assert [o.kind for o in put.outcomes] == [CREATED, REFUSED, CREATED]
+
+
+async def test_a_record_stays_a_document_or_a_piece_of_evidence(running: Running) -> None:
+    """One id is one thing: a new version of another kind is refused."""
+    await running.lines.collector.put(document())
+    given = evidence("handbook/leave", "2", source_label="handbook", own_source=True)
+    kind, reason, _ = outcome(await running.lines.collector.evidence(given))
+    assert (kind, reason) == (REFUSED, "CONTENT_MISMATCH")

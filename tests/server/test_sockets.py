@@ -129,3 +129,13 @@ def test_a_socket_file_without_a_lock_is_replaced(place: Path) -> None:
     held = hold(place, ["agent"])
     assert not (place / "agent.sock").exists()
     release_all(held)
+
+
+def test_a_way_that_others_can_change_is_refused(place: Path) -> None:
+    """Whoever can rename a directory above could put a server of theirs in the place of ours."""
+    (place / "open").mkdir()
+    (place / "open").chmod(0o777)
+    with pytest.raises(ListenRefused, match="others could replace it"):
+        private_directory(place / "open" / "s")
+    (place / "open").chmod(0o1777)
+    private_directory(place / "open" / "s")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import signal
 import sys
@@ -248,6 +249,9 @@ async def serve(config: ServerConfig, announce: Announce = _announce) -> int:
             await asyncio.wait({starting})
             return 0
         await starting
+        # What was loaded lives as long as the process: it need not be looked at again whenever garbage is collected.
+        gc.collect()
+        gc.freeze()
         line = server.ready_line()
         server.log.info("ready", instance=server.instance, sockets=list(server.listeners.sockets.values()))
         announce(line)

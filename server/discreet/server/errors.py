@@ -98,12 +98,6 @@ class Unavailable(CallRefused):
     status = grpc.StatusCode.UNAVAILABLE
 
 
-class Exhausted(CallRefused):
-    """A limit of the server is reached; try again later."""
-
-    status = grpc.StatusCode.RESOURCE_EXHAUSTED
-
-
 class DeadlinePassed(CallRefused):
     """The caller's deadline passed before there was an answer."""
 

@@ -59,12 +59,24 @@ def private_directory(directory: Path) -> Path:
         raise ListenRefused(f"{directory}: is not a directory (a link is not followed)")
     if found.st_uid != os.getuid():
         raise ListenRefused(f"{directory}: belongs to another user; sockets need a directory of one's own")
+    _check_way(directory)
     if stat.S_IMODE(found.st_mode) & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         raise ListenRefused(
             f"{directory}: others can enter it (mode {mode:04o}); chmod 0700 it, or name another with --socket-dir"
         )
     return directory
+
+
+def _check_way(directory: Path) -> None:
+    """Refuses a way on which others could put another directory in the place of this one, and answer for the server."""
+    for above in directory.resolve().parents:
+        found = above.stat()
+        others_write = stat.S_IMODE(found.st_mode) & 0o022 and not found.st_mode & stat.S_ISVTX
+        if others_write or found.st_uid not in {0, os.getuid()}:
+            raise ListenRefused(
+                f"{directory}: others could replace it, since they can write {above}; name another place"
+            )
 
 
 def hold(directory: Path, names: Iterable[str]) -> tuple[HeldSocket, ...]:

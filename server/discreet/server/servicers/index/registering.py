@@ -59,8 +59,10 @@ class Registration:
         ]
         self._records = dict(index.records(tenant, list(dict.fromkeys(named))))
         ids = list(dict.fromkeys(one.ref.record_id for one in inputs))
-        self._currents = {record_id: record.ref for record_id, record in index.currents(tenant, ids).items()}
-        self._labels = {record_id: record.source_label for record_id, record in index.currents(tenant, ids).items()}
+        currents = index.currents(tenant, ids)
+        self._currents = {record_id: record.ref for record_id, record in currents.items()}
+        self._kinds = {record_id: record.kind for record_id, record in currents.items()}
+        self._labels = {record_id: record.source_label for record_id, record in currents.items()}
         self._skeletons: dict[tuple[str, str], str] = {}
         self._written: dict[Ref, RecordFacts] = {}
         self.changes: list[Change] = []
@@ -100,6 +102,7 @@ class Registration:
             self._write(replace(self._written[before], current=False))
         self._currents[record_id] = given.ref
         self._labels[record_id] = given.label
+        self._kinds[record_id] = given.kind
         self._skeletons[given.label, skeleton(record_id)] = record_id
         return RecordFacts(
             record_id=record_id,
@@ -202,10 +205,14 @@ class Registration:
         return None
 
     def _content(self, given: RecordInput) -> Refused | None:
-        known = self._records.get(given.ref)
+        known, path = self._records.get(given.ref), given.path
+        if self._kinds.get(given.ref.record_id, given.kind) is not given.kind:
+            what = self._kinds[given.ref.record_id].short
+            return Refused(
+                Reason.CONTENT_MISMATCH, f"{path}.record_id: is that of a record of kind {what}, and stays it"
+            )
         if known is None:
             return None
-        path = given.path
         if known.revoked is not None:
             return Refused(Reason.TOMBSTONED, f"{path}: the version's retention is revoked; it cannot be put again")
         if known.digest != given.digest:
@@ -257,7 +264,6 @@ def _duty(given: RecordInput, source: Source | None) -> Refused | None:
 
 def _fixed(given: RecordInput, known: RecordFacts) -> list[tuple[str, object, object]]:
     return [
-        ("kind", given.kind, known.kind),
         ("source_label", given.label, known.source_label),
         ("origin", given.origin, known.origin),
         ("own_source", given.own_source, known.own_source),
