@@ -29,29 +29,40 @@ class _AuditAct:
 class _AuditActEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditAct.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     AUDIT_ACT_UNSPECIFIED: _AuditAct.ValueType  # 0
+    """Never written."""
     AUDIT_ACT_CHECK: _AuditAct.ValueType  # 1
+    """A Check, or one frame of a CheckStream."""
     AUDIT_ACT_COMMIT: _AuditAct.ValueType  # 2
+    """A Commit."""
     AUDIT_ACT_CHANGE: _AuditAct.ValueType  # 3
-    """A change of the index or of grants."""
+    """A change of the index, of grants or of the policy in force; also an input that a registration refused for what it
+    holds.
+    """
     AUDIT_ACT_REFUSED: _AuditAct.ValueType  # 4
-    """A call that was refused for its rights: method, role, tenant, label."""
+    """A call, or an input of a registration, that was refused for its rights: method, role, tenant, label."""
 
 class AuditAct(_AuditAct, metaclass=_AuditActEnumTypeWrapper):
     """What kind of act an audit row records."""
 
 AUDIT_ACT_UNSPECIFIED: AuditAct.ValueType  # 0
+"""Never written."""
 AUDIT_ACT_CHECK: AuditAct.ValueType  # 1
+"""A Check, or one frame of a CheckStream."""
 AUDIT_ACT_COMMIT: AuditAct.ValueType  # 2
+"""A Commit."""
 AUDIT_ACT_CHANGE: AuditAct.ValueType  # 3
-"""A change of the index or of grants."""
+"""A change of the index, of grants or of the policy in force; also an input that a registration refused for what it
+holds.
+"""
 AUDIT_ACT_REFUSED: AuditAct.ValueType  # 4
-"""A call that was refused for its rights: method, role, tenant, label."""
+"""A call, or an input of a registration, that was refused for its rights: method, role, tenant, label."""
 Global___AuditAct: _TypeAlias = AuditAct  # noqa: Y015
 
 @_typing.final
 class AuditRow(_message.Message):
-    """One audit row, version 1: all that one call decided. Stored as deterministic bytes of this message; the chain hashes those
-    bytes. It holds ids, digests and revisions, never content.
+    """One audit row, version 1: all that one call decided, or one change. Stored as deterministic bytes of this message; the
+    chain hashes those bytes. It holds ids, digests, revisions and what the request claimed, never the content of records or
+    segments. Fields 8 to 20 are those of Check and Commit; `change` is that of the other acts.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -78,39 +89,63 @@ class AuditRow(_message.Message):
     DECISIONS_FIELD_NUMBER: _builtins.int
     CHANGE_FIELD_NUMBER: _builtins.int
     version: _builtins.int
+    """Of this form: 1."""
     act: Global___AuditAct.ValueType
+    """What the row records."""
     request_id: _builtins.str
+    """The call's id, as in its answer; all rows of a call share it, each frame of a stream has its own."""
     tenant: _builtins.str
+    """The tenant that the call was for. Empty: a policy revision, or a call refused before or for its tenant."""
     instance: _builtins.str
+    """The server process that answered."""
     moment: _common_pb2.Moment.ValueType
+    """The moment asked about; PUBLISH for a Commit."""
     principal_id: _builtins.str
+    """The end user that the caller asked for."""
     session_id: _builtins.str
+    """As the request gave it."""
     answer_id: _builtins.str
+    """As the CommitRequest gave it; empty for checks."""
     locale: _builtins.str
+    """The locale of the fixed texts: "en" or "zh-Hans"."""
     need_numbers: _builtins.bool
+    """As the request gave it. REPLAY is judged by what was committed with the segment, not by this."""
     need_advice: _builtins.bool
+    """As the request gave it. REPLAY is judged by what was committed with the segment, not by this."""
     token: _builtins.str
-    """The state of the index that was read."""
+    """The state of index and policy that was read; empty where none could be."""
     @_builtins.property
-    def at(self) -> _timestamp_pb2.Timestamp: ...
-    @_builtins.property
-    def caller(self) -> Global___AuditCaller: ...
-    @_builtins.property
-    def claimed_scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Scopes that the caller claimed, where the policy let them count."""
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """The database's clock as it was read for the call; the server's where it could not be read, and for refused calls."""
 
     @_builtins.property
-    def principal_attributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditAttribute]: ...
+    def caller(self) -> Global___AuditCaller:
+        """Who was on the line."""
+
     @_builtins.property
-    def policy(self) -> _common_pb2.PolicyRevision: ...
+    def claimed_scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Scopes that the caller claimed, where the policy let them count; else empty."""
+
+    @_builtins.property
+    def principal_attributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditAttribute]:
+        """The principal's attributes as the caller gave them, in the order of their names."""
+
+    @_builtins.property
+    def policy(self) -> _common_pb2.PolicyRevision:
+        """The policy revision that decided; empty where none was in force."""
+
     @_builtins.property
     def facts(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditFact]:
         """Every fact that was read, with its revision."""
 
     @_builtins.property
-    def decisions(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditDecision]: ...
+    def decisions(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditDecision]:
+        """One a segment or ledger id, in the order of the request."""
+
     @_builtins.property
-    def change(self) -> Global___AuditChange: ...
+    def change(self) -> Global___AuditChange:
+        """What was changed or refused."""
+
     def __init__(
         self,
         *,
@@ -153,7 +188,9 @@ class AuditCaller(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    """The identity's name in the server's configuration; "server" where a policy revision was published."""
     role: _builtins.str
+    """"agent", "collector", "holder", "operator", "auditor" or "publisher"."""
     def __init__(
         self,
         *,
@@ -170,14 +207,16 @@ Global___AuditCaller: _TypeAlias = AuditCaller  # noqa: Y015
 
 @_typing.final
 class AuditAttribute(_message.Message):
-    """A claimed attribute; `value` as canonical JSON."""
+    """A claimed attribute of the principal."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    """The attribute's name."""
     value: _builtins.str
+    """The value as canonical JSON."""
     def __init__(
         self,
         *,
@@ -211,15 +250,20 @@ class AuditFact(_message.Message):
     id: _builtins.str
     """Record: id; grants: principal id; ledger: ledger id."""
     version: _builtins.str
+    """Record: its version. Else empty."""
     revision: _builtins.int
-    """The sequence number that the fact was written under; 0: it does not exist."""
+    """The sequence number that the fact was written under, for grants the last that changed any of the principal's; 0: it
+    does not exist.
+    """
     digest: _builtins.str
+    """Record: the digest of its content. Else empty."""
     source_label: _builtins.str
+    """Record: its source's label. Else empty."""
     collector: _builtins.str
-    """Which step and collector produced it."""
+    """Record: the collector that registered it. Else empty."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """As the facts stood then: "current", "superseded", "suspended", "unreachable", "revoked"; sorted."""
+        """Record, as it stood then: of "current", "revoked", "superseded", "suspended", "unreachable"; sorted."""
 
     def __init__(
         self,
@@ -274,48 +318,71 @@ class AuditDecision(_message.Message):
     LEDGER_ID_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
+    """The id that the answer carried; Explain takes it."""
     segment_id: _builtins.str
+    """The segment's id; at REPLAY the one it was committed under, or the ledger id where there is no such entry."""
     segment_kind: _builtins.str
+    """The segment's kind; empty where the segment is not known."""
     segment_digest: _builtins.str
+    """SHA-256 of the segment's text; empty where the request gave none."""
     grounding: _common_pb2.Grounding.ValueType
+    """Whether the segment claims to rest on records; unspecified where the segment is not known."""
     verdict: _common_pb2.Verdict.ValueType
+    """What was decided."""
     reason: _common_pb2.Reason.ValueType
     """The cause, not the reader's NOT_AVAILABLE."""
     reader_reason: _common_pb2.Reason.ValueType
+    """What the reader was told."""
     custom_reason: _builtins.str
+    """The withholding rule's own words; empty where it has none."""
     gate: _common_pb2.Gate.ValueType
+    """The gate that decided."""
     rule: _builtins.str
+    """Id of the rule that decided, or that allowed; empty where a gate decided or no rule allows."""
     template_id: _builtins.str
+    """Which fixed text the reader got; empty with ALLOW."""
     next: _common_pb2.Next.ValueType
+    """What the reader was told to do next."""
     action_tendency: _common_pb2.ActionTendency.ValueType
+    """What the answer may lean towards."""
     execution_allowed: _builtins.bool
+    """False in every row: the question path can execute nothing."""
     fabrication_guard_triggered: _builtins.bool
+    """False in every row until the structured path is served."""
     fault: _builtins.str
     """"evidence", "generation", "policy", "authority", "service" or "none"."""
     detail: _builtins.str
+    """What was missing or different (attribute, field), in fixed words and names; may be empty."""
     ledger_id: _builtins.str
+    """Commit: the ledger entry that was written, now or by an earlier call. REPLAY: the one that was asked about. Else empty."""
     @_builtins.property
-    def claim(self) -> _disclosure_pb2.Claim: ...
+    def claim(self) -> _disclosure_pb2.Claim:
+        """What the segment asserts; unset where it asserts nothing."""
+
     @_builtins.property
-    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[_disclosure_pb2.Evidence]: ...
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[_disclosure_pb2.Evidence]:
+        """One a binding, in their order, unmasked."""
+
     @_builtins.property
     def bindings(self) -> _containers.RepeatedCompositeFieldContainer[_disclosure_pb2.Binding]:
         """As the request, or at REPLAY the ledger, gave them."""
 
     @_builtins.property
     def deciding_record(self) -> _common_pb2.RecordRef:
-        """Which root decided, and what was missing (attribute, field), in fixed words."""
+        """The record version that decided; unset where none did."""
 
     @_builtins.property
     def changed(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChangedFact]:
-        """Which fact changed since the binding was read, from which revision to which."""
+        """Facts that are not those that the bindings were read under, as far as `granted_under` says. Empty with ALLOW."""
 
     @_builtins.property
     def trace(self) -> _containers.RepeatedCompositeFieldContainer[Global___GateStep]:
         """Every gate evaluated, in order; the last one decided."""
 
     @_builtins.property
-    def order(self) -> _disclosure_pb2.CommitOrder: ...
+    def order(self) -> _disclosure_pb2.CommitOrder:
+        """Commit: where the outcome stands. Its token names the state that was read: the row is written with the commit."""
+
     def __init__(
         self,
         *,
@@ -367,8 +434,11 @@ class ChangedFact(_message.Message):
     kind: _builtins.str
     """"policy", "grants" or "record"."""
     id: _builtins.str
+    """Principal id or record id; empty for the policy."""
     from_revision: _builtins.int
+    """Policy: the revision's number. Else the sequence number of the state that the binding was read under."""
     to_revision: _builtins.int
+    """Policy: the number of the revision that decided. Else the sequence number that the fact was last written under."""
     def __init__(
         self,
         *,
@@ -394,7 +464,9 @@ class GateStep(_message.Message):
     GATE_FIELD_NUMBER: _builtins.int
     PASSED_FIELD_NUMBER: _builtins.int
     gate: _common_pb2.Gate.ValueType
+    """The gate."""
     passed: _builtins.bool
+    """False for the gate that stopped the segment."""
     def __init__(
         self,
         *,
@@ -411,7 +483,7 @@ Global___GateStep: _TypeAlias = GateStep  # noqa: Y015
 
 @_typing.final
 class AuditChange(_message.Message):
-    """A change of the index or of grants."""
+    """A change of the index, of grants or of the policy, or a refusal."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -425,17 +497,25 @@ class AuditChange(_message.Message):
     REFUSED_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     method: _builtins.str
-    """The method, for example "Suspend"."""
+    """The method, for example "Suspend"; "PublishPolicy" where a revision came into force."""
     principal_id: _builtins.str
+    """The principal whose grants were changed; empty where none were."""
     scope: _builtins.str
+    """The scope that was given or withdrawn."""
     reason: _builtins.str
+    """Why, in the caller's words."""
     ticket: _builtins.str
+    """The ticket of a retention revoke."""
     seq: _builtins.int
+    """The sequence number of the last event before the row; 0 where refused."""
     refused: _common_pb2.Reason.ValueType
-    """Where refused: why."""
+    """Where refused: why. Unspecified: not refused, or for a reason that only `detail` gives (method, role, tenant)."""
     detail: _builtins.str
+    """More, in fixed words and names: the successor, the revision published, the field refused."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """The record version that was changed; unset where none was."""
+
     def __init__(
         self,
         *,
@@ -459,6 +539,8 @@ Global___AuditChange: _TypeAlias = AuditChange  # noqa: Y015
 
 @_typing.final
 class QueryDecisionsRequest(_message.Message):
+    """Filters; those left out match anything, those given must all match."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -478,21 +560,35 @@ class QueryDecisionsRequest(_message.Message):
     tenant: _builtins.str
     """Empty: every tenant that the caller is entitled to."""
     principal_id: _builtins.str
+    """Exact text."""
     session_id: _builtins.str
+    """Up to 128 bytes."""
     record_id: _builtins.str
+    """A record that the decision's segment rests on: a binding, or what stands behind one. Exact text."""
     source_label: _builtins.str
+    """The label of such a record, as it was then."""
     verdict: _common_pb2.Verdict.ValueType
+    """Unspecified: any."""
     reason: _common_pb2.Reason.ValueType
+    """The cause: NOT_AVAILABLE, which is told to readers alone, matches nothing. Unspecified: any."""
     rule: _builtins.str
+    """A rule's id; up to 256 bytes."""
     moment: _common_pb2.Moment.ValueType
+    """Unspecified: any. Commits are found under PUBLISH."""
     policy_revision: _builtins.int
+    """The number of the revision that decided, below 2^63; 0: any."""
     page_size: _builtins.int
     """1 to 1,000; 0: 100."""
     page_token: _builtins.str
+    """`next_page_token` of the page before, with the same filters. Empty: the first page."""
     @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp: ...
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """At this time or later."""
+
     @_builtins.property
-    def until(self) -> _timestamp_pb2.Timestamp: ...
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Before this time; not before `since`."""
+
     def __init__(
         self,
         *,
@@ -538,21 +634,37 @@ class DecisionRecord(_message.Message):
     TOKEN_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
+    """The call's id."""
     tenant: _builtins.str
+    """The tenant that the call was for."""
     act: Global___AuditAct.ValueType
+    """CHECK or COMMIT."""
     moment: _common_pb2.Moment.ValueType
+    """The moment asked about."""
     principal_id: _builtins.str
+    """The end user that the caller asked for."""
     session_id: _builtins.str
+    """As the request gave it."""
     answer_id: _builtins.str
+    """As the CommitRequest gave it; empty for checks."""
     token: _builtins.str
+    """The state of index and policy that was read; empty where none could be."""
     @_builtins.property
-    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When it was decided."""
+
     @_builtins.property
-    def caller(self) -> Global___AuditCaller: ...
+    def caller(self) -> Global___AuditCaller:
+        """Who was on the line."""
+
     @_builtins.property
-    def policy(self) -> _common_pb2.PolicyRevision: ...
+    def policy(self) -> _common_pb2.PolicyRevision:
+        """The policy revision that decided; empty where none was in force."""
+
     @_builtins.property
-    def decision(self) -> Global___AuditDecision: ...
+    def decision(self) -> Global___AuditDecision:
+        """The decision."""
+
     def __init__(
         self,
         *,
@@ -579,13 +691,18 @@ Global___DecisionRecord: _TypeAlias = DecisionRecord  # noqa: Y015
 
 @_typing.final
 class QueryDecisionsResponse(_message.Message):
+    """A page of decisions."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     DECISIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Of the page after this one; empty: there is none."""
     @_builtins.property
-    def decisions(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecisionRecord]: ...
+    def decisions(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecisionRecord]:
+        """Newest first; those of one call stay in a fixed order."""
+
     def __init__(
         self,
         *,
@@ -602,12 +719,16 @@ Global___QueryDecisionsResponse: _TypeAlias = QueryDecisionsResponse  # noqa: Y0
 
 @_typing.final
 class ExplainRequest(_message.Message):
+    """Names one decision."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
     DECISION_ID_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty: look in every tenant that the caller is entitled to."""
     decision_id: _builtins.str
+    """The id that an answer carried; 1 to 128 bytes."""
     def __init__(
         self,
         *,
@@ -624,15 +745,21 @@ Global___ExplainRequest: _TypeAlias = ExplainRequest  # noqa: Y015
 
 @_typing.final
 class ExplainResponse(_message.Message):
+    """One decision whole."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     DECISION_FIELD_NUMBER: _builtins.int
     FACTS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def decision(self) -> Global___DecisionRecord: ...
+    def decision(self) -> Global___DecisionRecord:
+        """The decision, with its gates and evidence unmasked."""
+
     @_builtins.property
-    def facts(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditFact]: ...
+    def facts(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditFact]:
+        """Every fact that its call read, also for other segments."""
+
     @_builtins.property
     def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The explanation in lines that a person reads."""

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AuditServiceStub:
-    """Asked by auditors.
+    """Asked by auditors. Both answer from the stored rows and from nothing else.
     """
 
     def __init__(self, channel):
@@ -48,18 +48,19 @@ class AuditServiceStub:
 
 
 class AuditServiceServicer:
-    """Asked by auditors.
+    """Asked by auditors. Both answer from the stored rows and from nothing else.
     """
 
     def QueryDecisions(self, request, context):
-        """Decisions that match all filters given, newest first.
+        """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """One decision whole: the gates in their order, the facts with their revisions, the rules.
+        """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
+        the caller have no such decision.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,7 +88,7 @@ def add_AuditServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
-    """Asked by auditors.
+    """Asked by auditors. Both answer from the stored rows and from nothing else.
     """
 
     @staticmethod

@@ -27,29 +27,33 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AuditServiceStub:
-    """Asked by auditors."""
+    """Asked by auditors. Both answer from the stored rows and from nothing else."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AuditServiceAsyncStub: ...
     QueryDecisions: _grpc.UnaryUnaryMultiCallable[_audit_pb2.QueryDecisionsRequest, _audit_pb2.QueryDecisionsResponse]
-    """Decisions that match all filters given, newest first."""
+    """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here."""
     Explain: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ExplainRequest, _audit_pb2.ExplainResponse]
-    """One decision whole: the gates in their order, the facts with their revisions, the rules."""
+    """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
+    the caller have no such decision.
+    """
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
-    """Asked by auditors."""
+    """Asked by auditors. Both answer from the stored rows and from nothing else."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     QueryDecisions: _aio.UnaryUnaryMultiCallable[_audit_pb2.QueryDecisionsRequest, _audit_pb2.QueryDecisionsResponse]  # type: ignore[assignment]
-    """Decisions that match all filters given, newest first."""
+    """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here."""
     Explain: _aio.UnaryUnaryMultiCallable[_audit_pb2.ExplainRequest, _audit_pb2.ExplainResponse]  # type: ignore[assignment]
-    """One decision whole: the gates in their order, the facts with their revisions, the rules."""
+    """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
+    the caller have no such decision.
+    """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Asked by auditors."""
+    """Asked by auditors. Both answer from the stored rows and from nothing else."""
 
     @_abc_1.abstractmethod
     def QueryDecisions(
@@ -57,7 +61,7 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.QueryDecisionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.QueryDecisionsResponse, _abc.Awaitable[_audit_pb2.QueryDecisionsResponse]]:
-        """Decisions that match all filters given, newest first."""
+        """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here."""
 
     @_abc_1.abstractmethod
     def Explain(
@@ -65,6 +69,8 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.ExplainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.ExplainResponse, _abc.Awaitable[_audit_pb2.ExplainResponse]]:
-        """One decision whole: the gates in their order, the facts with their revisions, the rules."""
+        """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
+        the caller have no such decision.
+        """
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -5,9 +5,15 @@ Words that every Discreet service shares: closed sets, tokens, times, values.
 
 Rules for all messages of this package:
 - The zero value of an enum never means "allow" and is refused where a value is required.
-- Unknown fields are refused with INVALID_ARGUMENT, so that a misspelt or smuggled fact is never silently ignored. A client
-  asks GetServerInfo for `api_level` and leaves out fields that are newer.
-- Text is UTF-8 without NUL, control or format characters. Lengths are bytes of UTF-8 unless stated otherwise.
+- Unknown fields are refused with INVALID_ARGUMENT, so that a misspelt or smuggled fact is never silently ignored. A
+  client asks GetServerInfo for `api_level` and leaves out fields that are newer.
+- Text is UTF-8 without NUL, control or format characters, unless its field says otherwise. Lengths are bytes of UTF-8.
+- Exact text (record ids, scopes, principal ids) is compared as it stands: 1 to 512 bytes, unchanged by the normal form
+  NFKC, no white space at either end, no empty, "." or ".." part between slashes, no "%2e", "%2f" or "%5c".
+- A label or tenant matches [a-z0-9][a-z0-9._:-]{0,127}. A digest is a SHA-256 in 64 lower-case hex digits.
+- Times lie in the years 1 to 9999 and have microsecond resolution: finer digits are cut off. "Now" is the database's
+  clock.
+- A request holds at most 4 MiB; a larger one is RESOURCE_EXHAUSTED.
 """
 
 from collections import abc as _abc
@@ -34,6 +40,7 @@ class _Moment:
 class _MomentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Moment.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     MOMENT_UNSPECIFIED: _Moment.ValueType  # 0
+    """Refused in questions; in filters: any moment. In audit rows: the row is of no question."""
     MOMENT_RETRIEVE: _Moment.ValueType  # 1
     """May this principal take this version into a model's context?"""
     MOMENT_PUBLISH: _Moment.ValueType  # 2
@@ -42,9 +49,10 @@ class _MomentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Moment.ValueTy
     """May this principal still see this stored segment? Asked by ledger id alone."""
 
 class Moment(_Moment, metaclass=_MomentEnumTypeWrapper):
-    """When protected content is about to become visible. Permission at one moment stands in for no other."""
+    """The occasions at which protected content becomes visible. Permission at one moment stands in for no other."""
 
 MOMENT_UNSPECIFIED: Moment.ValueType  # 0
+"""Refused in questions; in filters: any moment. In audit rows: the row is of no question."""
 MOMENT_RETRIEVE: Moment.ValueType  # 1
 """May this principal take this version into a model's context?"""
 MOMENT_PUBLISH: Moment.ValueType  # 2
@@ -60,6 +68,7 @@ class _Verdict:
 class _VerdictEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Verdict.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     VERDICT_UNSPECIFIED: _Verdict.ValueType  # 0
+    """Never sent; whoever reads it withholds. In filters: any verdict."""
     VERDICT_ALLOW: _Verdict.ValueType  # 1
     """Show it, within `use_within_ms`."""
     VERDICT_WITHHOLD: _Verdict.ValueType  # 2
@@ -71,6 +80,7 @@ class Verdict(_Verdict, metaclass=_VerdictEnumTypeWrapper):
     """The answer for one segment. Anything but ALLOW means: do not show it now."""
 
 VERDICT_UNSPECIFIED: Verdict.ValueType  # 0
+"""Never sent; whoever reads it withholds. In filters: any verdict."""
 VERDICT_ALLOW: Verdict.ValueType  # 1
 """Show it, within `use_within_ms`."""
 VERDICT_WITHHOLD: Verdict.ValueType  # 2
@@ -86,115 +96,199 @@ class _Reason:
 class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     REASON_UNSPECIFIED: _Reason.ValueType  # 0
+    """Never sent in a result. In filters: any reason. Where something may have been refused: it was not."""
     REASON_NONE: _Reason.ValueType  # 1
     """Given with ALLOW."""
     REASON_NOT_AVAILABLE: _Reason.ValueType  # 2
     """What a reader is told who fails on tenant, existence or scope. The audit holds the cause (10 to 19)."""
     REASON_DOCUMENT_UNKNOWN: _Reason.ValueType  # 10
+    """The tenant has no such record, or at REPLAY no such ledger entry. In a PutOutcome: what the input names does not exist."""
     REASON_TENANT_MISMATCH: _Reason.ValueType  # 11
+    """Set aside: records are looked up within the tenant, so another tenant's is DOCUMENT_UNKNOWN."""
     REASON_SCOPE_DENIED: _Reason.ValueType  # 12
+    """The principal was given none of the record's scopes."""
     REASON_SCOPE_EXPIRED: _Reason.ValueType  # 13
+    """A grant of one of the record's scopes has ended."""
     REASON_SCOPE_NOT_YET_VALID: _Reason.ValueType  # 14
+    """A grant of one of the record's scopes begins later. 5 seconds of leeway, here alone."""
     REASON_PRINCIPAL_MISMATCH: _Reason.ValueType  # 15
     """REPLAY: the stored segment was released to another principal."""
     REASON_SESSION_MISMATCH: _Reason.ValueType  # 16
     """REPLAY: the stored segment belongs to another session."""
     REASON_RETENTION_REVOKED: _Reason.ValueType  # 20
+    """The retention of a version was revoked: PURGE from `purge_not_before` on, WITHHOLD before."""
     REASON_LEGAL_HOLD: _Reason.ValueType  # 21
+    """Set aside for legal holds, which are not served."""
     REASON_SUSPENDED: _Reason.ValueType  # 22
+    """An operator suspended a version; ends with Resume."""
     REASON_FROZEN: _Reason.ValueType  # 23
+    """Set aside for freezes, which are not served."""
     REASON_TOMBSTONED: _Reason.ValueType  # 24
+    """A version whose retention is revoked cannot be put again, changed or built on. Given by the index service alone."""
     REASON_NO_BINDING: _Reason.ValueType  # 30
     """A knowledge segment that declares no binding."""
     REASON_UNTRUSTED_SOURCE: _Reason.ValueType  # 31
+    """Not a trusted hit (see Evidence), or the label that the binding claims is not the record's."""
     REASON_COLLECTOR_NOT_ENTITLED: _Reason.ValueType  # 32
+    """The policy in force does not let this collector register, or this source take, such a record. Given by the index
+    service alone.
+    """
     REASON_VERSION_MISMATCH: _Reason.ValueType  # 40
-    """The binding's version is not the record's, and no successor is named."""
+    """The binding's version is not the record's current one or does not exist, and no successor is named."""
     REASON_SUPERSEDED: _Reason.ValueType  # 41
     """The record names a successor: a version or another document."""
     REASON_CONTENT_MISMATCH: _Reason.ValueType  # 42
+    """The binding's digest is not the record's. In a PutOutcome: the version is registered with other content."""
     REASON_POLICY_REVISION_CHANGED: _Reason.ValueType  # 43
+    """Policy demands the policy revision of the binding's `granted_under`, and another is in force; or a commit's repeats ran
+    out while the policy kept changing; or this server could not take over the revision in force.
+    """
     REASON_AUTH_REVISION_CHANGED: _Reason.ValueType  # 44
+    """The same for the principal's grants."""
     REASON_ASSESSMENT_EXPIRED: _Reason.ValueType  # 45
+    """The record is no longer assessed as eligible; or a commit's repeats ran out while what it rests on expired."""
     REASON_DOCUMENT_UNREACHABLE: _Reason.ValueType  # 46
+    """The original was marked as unreachable."""
     REASON_ELIGIBILITY_UNKNOWN: _Reason.ValueType  # 47
+    """The record was never assessed, or its assessment was taken back."""
     REASON_NOT_RETRIEVED: _Reason.ValueType  # 48
     """Policy demands that the binding was granted at RETRIEVE in this session, and no valid receipt says so."""
     REASON_PARENT_UNUSABLE: _Reason.ValueType  # 49
+    """Set aside for segments made from other segments, which are not served."""
     REASON_STALE: _Reason.ValueType  # 50
+    """Older than its source allows, for the time that the segment is about."""
     REASON_FRESHNESS_UNKNOWN: _Reason.ValueType  # 51
+    """The record says no time or one past what is asserted, the period lies ahead, or the time that the binding claims is not
+    the record's.
+    """
     REASON_EVIDENCE_MISSING: _Reason.ValueType  # 52
+    """The segment makes a claim, and nothing bound is evidence or says its time."""
     REASON_BASIS_MISMATCH: _Reason.ValueType  # 53
+    """The basis is not stated, is not the one asked for, or is not the one that the binding claims."""
     REASON_INCOMPLETE: _Reason.ValueType  # 54
+    """A required field is missing; `gap.missing_fields` names it."""
     REASON_NO_TRUSTED_FACT: _Reason.ValueType  # 55
+    """Numbers are needed, and no binding is to evidence with a value in it that is not INFERRED."""
     REASON_UNSUPPORTED_NUMBER: _Reason.ValueType  # 56
+    """Set aside for the check of numbers in text, which is not served."""
     REASON_CITATION_MISSING: _Reason.ValueType  # 57
+    """Set aside for the check of citations in text, which is not served."""
     REASON_POLICY_RULE: _Reason.ValueType  # 60
-    """A withholding rule matched, or no rule allows; `custom_reason` may say more."""
+    """A withholding rule matched, or no rule allows; `custom_reason` may say more. In a PutOutcome: the source does not take
+    such a record id.
+    """
     REASON_POLICY_ERROR: _Reason.ValueType  # 61
     """A condition could not be evaluated."""
     REASON_POLICY_STALE: _Reason.ValueType  # 62
-    """The policy revision in force is older than `policy-max-age`."""
+    """The policy's source was not read, or a newer revision waits, for longer than `policy-max-age`."""
     REASON_COST_EXCEEDED: _Reason.ValueType  # 63
+    """The conditions needed more steps than a segment has (100,000). In a PutOutcome: the record rests on more than 256
+    others.
+    """
     REASON_AUDIT_UNAVAILABLE: _Reason.ValueType  # 70
+    """The audit row could not be written."""
     REASON_DEPENDENCY_UNAVAILABLE: _Reason.ValueType  # 71
+    """The store did not answer in time, or no policy revision is in force."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
-    """Why a segment is not shown; one closed set for proto, policies, audit and CLI (there without the prefix)."""
+    """Why a segment is not shown; one closed set for proto, policies, audit and CLI (there without the prefix). What a segment
+    rests on are its bindings and the records behind them; one that fails is enough.
+    """
 
 REASON_UNSPECIFIED: Reason.ValueType  # 0
+"""Never sent in a result. In filters: any reason. Where something may have been refused: it was not."""
 REASON_NONE: Reason.ValueType  # 1
 """Given with ALLOW."""
 REASON_NOT_AVAILABLE: Reason.ValueType  # 2
 """What a reader is told who fails on tenant, existence or scope. The audit holds the cause (10 to 19)."""
 REASON_DOCUMENT_UNKNOWN: Reason.ValueType  # 10
+"""The tenant has no such record, or at REPLAY no such ledger entry. In a PutOutcome: what the input names does not exist."""
 REASON_TENANT_MISMATCH: Reason.ValueType  # 11
+"""Set aside: records are looked up within the tenant, so another tenant's is DOCUMENT_UNKNOWN."""
 REASON_SCOPE_DENIED: Reason.ValueType  # 12
+"""The principal was given none of the record's scopes."""
 REASON_SCOPE_EXPIRED: Reason.ValueType  # 13
+"""A grant of one of the record's scopes has ended."""
 REASON_SCOPE_NOT_YET_VALID: Reason.ValueType  # 14
+"""A grant of one of the record's scopes begins later. 5 seconds of leeway, here alone."""
 REASON_PRINCIPAL_MISMATCH: Reason.ValueType  # 15
 """REPLAY: the stored segment was released to another principal."""
 REASON_SESSION_MISMATCH: Reason.ValueType  # 16
 """REPLAY: the stored segment belongs to another session."""
 REASON_RETENTION_REVOKED: Reason.ValueType  # 20
+"""The retention of a version was revoked: PURGE from `purge_not_before` on, WITHHOLD before."""
 REASON_LEGAL_HOLD: Reason.ValueType  # 21
+"""Set aside for legal holds, which are not served."""
 REASON_SUSPENDED: Reason.ValueType  # 22
+"""An operator suspended a version; ends with Resume."""
 REASON_FROZEN: Reason.ValueType  # 23
+"""Set aside for freezes, which are not served."""
 REASON_TOMBSTONED: Reason.ValueType  # 24
+"""A version whose retention is revoked cannot be put again, changed or built on. Given by the index service alone."""
 REASON_NO_BINDING: Reason.ValueType  # 30
 """A knowledge segment that declares no binding."""
 REASON_UNTRUSTED_SOURCE: Reason.ValueType  # 31
+"""Not a trusted hit (see Evidence), or the label that the binding claims is not the record's."""
 REASON_COLLECTOR_NOT_ENTITLED: Reason.ValueType  # 32
+"""The policy in force does not let this collector register, or this source take, such a record. Given by the index
+service alone.
+"""
 REASON_VERSION_MISMATCH: Reason.ValueType  # 40
-"""The binding's version is not the record's, and no successor is named."""
+"""The binding's version is not the record's current one or does not exist, and no successor is named."""
 REASON_SUPERSEDED: Reason.ValueType  # 41
 """The record names a successor: a version or another document."""
 REASON_CONTENT_MISMATCH: Reason.ValueType  # 42
+"""The binding's digest is not the record's. In a PutOutcome: the version is registered with other content."""
 REASON_POLICY_REVISION_CHANGED: Reason.ValueType  # 43
+"""Policy demands the policy revision of the binding's `granted_under`, and another is in force; or a commit's repeats ran
+out while the policy kept changing; or this server could not take over the revision in force.
+"""
 REASON_AUTH_REVISION_CHANGED: Reason.ValueType  # 44
+"""The same for the principal's grants."""
 REASON_ASSESSMENT_EXPIRED: Reason.ValueType  # 45
+"""The record is no longer assessed as eligible; or a commit's repeats ran out while what it rests on expired."""
 REASON_DOCUMENT_UNREACHABLE: Reason.ValueType  # 46
+"""The original was marked as unreachable."""
 REASON_ELIGIBILITY_UNKNOWN: Reason.ValueType  # 47
+"""The record was never assessed, or its assessment was taken back."""
 REASON_NOT_RETRIEVED: Reason.ValueType  # 48
 """Policy demands that the binding was granted at RETRIEVE in this session, and no valid receipt says so."""
 REASON_PARENT_UNUSABLE: Reason.ValueType  # 49
+"""Set aside for segments made from other segments, which are not served."""
 REASON_STALE: Reason.ValueType  # 50
+"""Older than its source allows, for the time that the segment is about."""
 REASON_FRESHNESS_UNKNOWN: Reason.ValueType  # 51
+"""The record says no time or one past what is asserted, the period lies ahead, or the time that the binding claims is not
+the record's.
+"""
 REASON_EVIDENCE_MISSING: Reason.ValueType  # 52
+"""The segment makes a claim, and nothing bound is evidence or says its time."""
 REASON_BASIS_MISMATCH: Reason.ValueType  # 53
+"""The basis is not stated, is not the one asked for, or is not the one that the binding claims."""
 REASON_INCOMPLETE: Reason.ValueType  # 54
+"""A required field is missing; `gap.missing_fields` names it."""
 REASON_NO_TRUSTED_FACT: Reason.ValueType  # 55
+"""Numbers are needed, and no binding is to evidence with a value in it that is not INFERRED."""
 REASON_UNSUPPORTED_NUMBER: Reason.ValueType  # 56
+"""Set aside for the check of numbers in text, which is not served."""
 REASON_CITATION_MISSING: Reason.ValueType  # 57
+"""Set aside for the check of citations in text, which is not served."""
 REASON_POLICY_RULE: Reason.ValueType  # 60
-"""A withholding rule matched, or no rule allows; `custom_reason` may say more."""
+"""A withholding rule matched, or no rule allows; `custom_reason` may say more. In a PutOutcome: the source does not take
+such a record id.
+"""
 REASON_POLICY_ERROR: Reason.ValueType  # 61
 """A condition could not be evaluated."""
 REASON_POLICY_STALE: Reason.ValueType  # 62
-"""The policy revision in force is older than `policy-max-age`."""
+"""The policy's source was not read, or a newer revision waits, for longer than `policy-max-age`."""
 REASON_COST_EXCEEDED: Reason.ValueType  # 63
+"""The conditions needed more steps than a segment has (100,000). In a PutOutcome: the record rests on more than 256
+others.
+"""
 REASON_AUDIT_UNAVAILABLE: Reason.ValueType  # 70
+"""The audit row could not be written."""
 REASON_DEPENDENCY_UNAVAILABLE: Reason.ValueType  # 71
+"""The store did not answer in time, or no policy revision is in force."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 class _Gate:
@@ -204,55 +298,71 @@ class _Gate:
 class _GateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Gate.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     GATE_UNSPECIFIED: _Gate.ValueType  # 0
+    """Never sent."""
     GATE_POLICY_AGE: _Gate.ValueType  # 1
     """The policy in force is fresh enough to decide at all."""
     GATE_AVAILABILITY: _Gate.ValueType  # 2
-    """Tenant, existence, scope."""
+    """Tenant, existence, scope; at REPLAY also principal and session."""
     GATE_RETENTION: _Gate.ValueType  # 3
-    """Retention revoke; legal hold."""
+    """Retention revoke."""
     GATE_SUSPENSION: _Gate.ValueType  # 4
-    """Suspended, frozen."""
+    """Suspended."""
     GATE_SOURCE: _Gate.ValueType  # 5
     """Binding declared; trusted_hit."""
     GATE_BINDING: _Gate.ValueType  # 6
-    """Version, digest, revisions, assessment, reachability, receipt."""
+    """Version, digest, reachability, assessment; at PUBLISH what policy requires of revisions and receipt. Also where the
+    bounded repeats of a commit ran out.
+    """
     GATE_FRESHNESS: _Gate.ValueType  # 7
+    """The record's time fits the time that the segment is about."""
     GATE_BASIS: _Gate.ValueType  # 8
+    """The basis is stated and the one asked for."""
     GATE_COMPLETENESS: _Gate.ValueType  # 9
+    """No required field is missing."""
     GATE_NUMBERS: _Gate.ValueType  # 10
+    """Where numbers are needed: there is evidence with a value in it."""
     GATE_RULES: _Gate.ValueType  # 11
     """The policy's rules."""
     GATE_RELEASE: _Gate.ValueType  # 12
     """All gates passed: released with citations and an audit row."""
     GATE_DEPENDENCY: _Gate.ValueType  # 13
-    """Not decided: a store or the audit was unavailable."""
+    """Not decided: a store or the audit was unavailable, or the policy kept changing."""
 
 class Gate(_Gate, metaclass=_GateEnumTypeWrapper):
-    """Where in the fixed order of gates a segment was decided. No later gate was evaluated."""
+    """Where in the fixed order of gates a segment was decided. No later gate was evaluated. At REPLAY a revoke that is due is
+    looked for before all others, under the name RETENTION.
+    """
 
 GATE_UNSPECIFIED: Gate.ValueType  # 0
+"""Never sent."""
 GATE_POLICY_AGE: Gate.ValueType  # 1
 """The policy in force is fresh enough to decide at all."""
 GATE_AVAILABILITY: Gate.ValueType  # 2
-"""Tenant, existence, scope."""
+"""Tenant, existence, scope; at REPLAY also principal and session."""
 GATE_RETENTION: Gate.ValueType  # 3
-"""Retention revoke; legal hold."""
+"""Retention revoke."""
 GATE_SUSPENSION: Gate.ValueType  # 4
-"""Suspended, frozen."""
+"""Suspended."""
 GATE_SOURCE: Gate.ValueType  # 5
 """Binding declared; trusted_hit."""
 GATE_BINDING: Gate.ValueType  # 6
-"""Version, digest, revisions, assessment, reachability, receipt."""
+"""Version, digest, reachability, assessment; at PUBLISH what policy requires of revisions and receipt. Also where the
+bounded repeats of a commit ran out.
+"""
 GATE_FRESHNESS: Gate.ValueType  # 7
+"""The record's time fits the time that the segment is about."""
 GATE_BASIS: Gate.ValueType  # 8
+"""The basis is stated and the one asked for."""
 GATE_COMPLETENESS: Gate.ValueType  # 9
+"""No required field is missing."""
 GATE_NUMBERS: Gate.ValueType  # 10
+"""Where numbers are needed: there is evidence with a value in it."""
 GATE_RULES: Gate.ValueType  # 11
 """The policy's rules."""
 GATE_RELEASE: Gate.ValueType  # 12
 """All gates passed: released with citations and an audit row."""
 GATE_DEPENDENCY: Gate.ValueType  # 13
-"""Not decided: a store or the audit was unavailable."""
+"""Not decided: a store or the audit was unavailable, or the policy kept changing."""
 Global___Gate: _TypeAlias = Gate  # noqa: Y015
 
 class _Freshness:
@@ -262,19 +372,29 @@ class _Freshness:
 class _FreshnessEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Freshness.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     FRESHNESS_UNSPECIFIED: _Freshness.ValueType  # 0
+    """Never sent."""
     FRESHNESS_FRESH: _Freshness.ValueType  # 1
+    """Young enough."""
     FRESHNESS_STALE: _Freshness.ValueType  # 2
+    """Older than the source's maximum age allows."""
     FRESHNESS_UNKNOWN: _Freshness.ValueType  # 3
+    """Not known; also where an earlier gate decided, and in masked evidence."""
     FRESHNESS_MISSING: _Freshness.ValueType  # 4
+    """There is no such record."""
 
 class Freshness(_Freshness, metaclass=_FreshnessEnumTypeWrapper):
-    """How old evidence is for the time that the assertion is about. Only FRESH passes."""
+    """How old evidence is, judged at the time that is asserted about. Only FRESH passes."""
 
 FRESHNESS_UNSPECIFIED: Freshness.ValueType  # 0
+"""Never sent."""
 FRESHNESS_FRESH: Freshness.ValueType  # 1
+"""Young enough."""
 FRESHNESS_STALE: Freshness.ValueType  # 2
+"""Older than the source's maximum age allows."""
 FRESHNESS_UNKNOWN: Freshness.ValueType  # 3
+"""Not known; also where an earlier gate decided, and in masked evidence."""
 FRESHNESS_MISSING: Freshness.ValueType  # 4
+"""There is no such record."""
 Global___Freshness: _TypeAlias = Freshness  # noqa: Y015
 
 class _OutputStatus:
@@ -284,15 +404,21 @@ class _OutputStatus:
 class _OutputStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OutputStatus.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     OUTPUT_STATUS_UNSPECIFIED: _OutputStatus.ValueType  # 0
+    """Never sent."""
     OUTPUT_STATUS_AVAILABLE: _OutputStatus.ValueType  # 1
+    """The verdict is ALLOW."""
     OUTPUT_STATUS_UNAVAILABLE: _OutputStatus.ValueType  # 2
+    """The verdict is WITHHOLD or PURGE."""
 
 class OutputStatus(_OutputStatus, metaclass=_OutputStatusEnumTypeWrapper):
     """`output.status`: available exactly where the verdict is ALLOW."""
 
 OUTPUT_STATUS_UNSPECIFIED: OutputStatus.ValueType  # 0
+"""Never sent."""
 OUTPUT_STATUS_AVAILABLE: OutputStatus.ValueType  # 1
+"""The verdict is ALLOW."""
 OUTPUT_STATUS_UNAVAILABLE: OutputStatus.ValueType  # 2
+"""The verdict is WITHHOLD or PURGE."""
 Global___OutputStatus: _TypeAlias = OutputStatus  # noqa: Y015
 
 class _Next:
@@ -302,23 +428,37 @@ class _Next:
 class _NextEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Next.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     NEXT_UNSPECIFIED: _Next.ValueType  # 0
+    """Never sent."""
     NEXT_NONE: _Next.ValueType  # 1
+    """Nothing to be done, or nothing that may be said."""
     NEXT_EXPLICIT_REFRESH: _Next.ValueType  # 2
+    """Ask for the source to be read again."""
     NEXT_ASK_OTHER_PERIOD: _Next.ValueType  # 3
+    """Ask about another period. Not given until the structured path is served."""
     NEXT_ASK_OTHER_ENTITY: _Next.ValueType  # 4
+    """Ask about another entity. Not given until the structured path is served."""
     NEXT_GIVE_CONTEXT: _Next.ValueType  # 5
+    """Say more: which record, which basis."""
     NEXT_CONTACT_OPERATOR: _Next.ValueType  # 6
+    """Only an operator can mend it."""
 
 class Next(_Next, metaclass=_NextEnumTypeWrapper):
     """What the reader may do next; a closed set. Nothing is started by Discreet itself."""
 
 NEXT_UNSPECIFIED: Next.ValueType  # 0
+"""Never sent."""
 NEXT_NONE: Next.ValueType  # 1
+"""Nothing to be done, or nothing that may be said."""
 NEXT_EXPLICIT_REFRESH: Next.ValueType  # 2
+"""Ask for the source to be read again."""
 NEXT_ASK_OTHER_PERIOD: Next.ValueType  # 3
+"""Ask about another period. Not given until the structured path is served."""
 NEXT_ASK_OTHER_ENTITY: Next.ValueType  # 4
+"""Ask about another entity. Not given until the structured path is served."""
 NEXT_GIVE_CONTEXT: Next.ValueType  # 5
+"""Say more: which record, which basis."""
 NEXT_CONTACT_OPERATOR: Next.ValueType  # 6
+"""Only an operator can mend it."""
 Global___Next: _TypeAlias = Next  # noqa: Y015
 
 class _ActionTendency:
@@ -328,17 +468,25 @@ class _ActionTendency:
 class _ActionTendencyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ActionTendency.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ACTION_TENDENCY_UNSPECIFIED: _ActionTendency.ValueType  # 0
+    """Never sent."""
     ACTION_TENDENCY_NONE: _ActionTendency.ValueType  # 1
+    """Towards nothing: nothing is shown."""
     ACTION_TENDENCY_INFORM: _ActionTendency.ValueType  # 2
+    """Towards information."""
     ACTION_TENDENCY_ADVISE: _ActionTendency.ValueType  # 3
+    """Towards advice: the request needs it, and every binding is allowed by a rule that lets the answer advise."""
 
 class ActionTendency(_ActionTendency, metaclass=_ActionTendencyEnumTypeWrapper):
     """What an answer leans towards. NONE, always, where output.status is unavailable."""
 
 ACTION_TENDENCY_UNSPECIFIED: ActionTendency.ValueType  # 0
+"""Never sent."""
 ACTION_TENDENCY_NONE: ActionTendency.ValueType  # 1
+"""Towards nothing: nothing is shown."""
 ACTION_TENDENCY_INFORM: ActionTendency.ValueType  # 2
+"""Towards information."""
 ACTION_TENDENCY_ADVISE: ActionTendency.ValueType  # 3
+"""Towards advice: the request needs it, and every binding is allowed by a rule that lets the answer advise."""
 Global___ActionTendency: _TypeAlias = ActionTendency  # noqa: Y015
 
 class _Grounding:
@@ -348,6 +496,7 @@ class _Grounding:
 class _GroundingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Grounding.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     GROUNDING_UNSPECIFIED: _Grounding.ValueType  # 0
+    """Refused in requests. In audit rows: the segment is not known."""
     GROUNDING_BOUND: _Grounding.ValueType  # 1
     """Rests on its bindings; without one it is withheld (NO_BINDING)."""
     GROUNDING_UNBOUND: _Grounding.ValueType  # 2
@@ -357,6 +506,7 @@ class Grounding(_Grounding, metaclass=_GroundingEnumTypeWrapper):
     """Whether a segment claims to rest on records."""
 
 GROUNDING_UNSPECIFIED: Grounding.ValueType  # 0
+"""Refused in requests. In audit rows: the segment is not known."""
 GROUNDING_BOUND: Grounding.ValueType  # 1
 """Rests on its bindings; without one it is withheld (NO_BINDING)."""
 GROUNDING_UNBOUND: Grounding.ValueType  # 2
@@ -392,7 +542,7 @@ class RecordRef(_message.Message):
     RECORD_ID_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
-    """Exact text, 1 to 512 bytes, NFKC-stable, without control or format characters, empty or dot segments."""
+    """Exact text."""
     version: _builtins.str
     """1 to 128 bytes, compared exactly."""
     def __init__(
@@ -411,7 +561,7 @@ Global___RecordRef: _TypeAlias = RecordRef  # noqa: Y015
 
 @_typing.final
 class PolicyRevision(_message.Message):
-    """The policy revision that a decision was made under."""
+    """The policy revision that a decision was made under. Empty: none is in force."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -422,7 +572,7 @@ class PolicyRevision(_message.Message):
     number: _builtins.int
     """Number in the order of publication; 1 is the first."""
     commit: _builtins.str
-    """Git commit, 40 lower-case hex digits; empty where the set came from a folder without Git."""
+    """Git commit, 40 lower-case hex digits; empty where the files were not those of a commit."""
     digest: _builtins.str
     """SHA-256 of the canonical bundle, 64 lower-case hex digits."""
     dirty: _builtins.bool
@@ -445,18 +595,20 @@ Global___PolicyRevision: _TypeAlias = PolicyRevision  # noqa: Y015
 
 @_typing.final
 class Period(_message.Message):
-    """The period that an assertion is about; both ends are set and belong to it. Times have microsecond resolution here and in every
-    message: finer digits are cut off.
-    """
+    """The period that an assertion is about; both ends are set and belong to it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     START_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def start(self) -> _timestamp_pb2.Timestamp: ...
+    def start(self) -> _timestamp_pb2.Timestamp:
+        """Required."""
+
     @_builtins.property
-    def end(self) -> _timestamp_pb2.Timestamp: ...
+    def end(self) -> _timestamp_pb2.Timestamp:
+        """Required; not before the start."""
+
     def __init__(
         self,
         *,
@@ -473,7 +625,9 @@ Global___Period: _TypeAlias = Period  # noqa: Y015
 
 @_typing.final
 class Value(_message.Message):
-    """A typed attribute value. Depth at most 8, at most 1,000 values in all."""
+    """A typed attribute value. Nested at most 8 levels deep. A map of attributes or of evidence fields holds at most 1,000
+    values in all, nested ones included; its names match [A-Za-z_][A-Za-z0-9_]{0,63}.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -485,17 +639,23 @@ class Value(_message.Message):
     LIST_VALUE_FIELD_NUMBER: _builtins.int
     MAP_VALUE_FIELD_NUMBER: _builtins.int
     null_value: _builtins.bool
-    """must be true"""
+    """No value: must be true."""
     bool_value: _builtins.bool
+    """True or false."""
     int_value: _builtins.int
+    """A whole number."""
     double_value: _builtins.float
-    """finite"""
+    """A number; finite."""
     string_value: _builtins.str
-    """up to 4,096 bytes"""
+    """Up to 4,096 bytes; may be empty, and hold tabs, line breaks and format characters, but no other control character."""
     @_builtins.property
-    def list_value(self) -> Global___ListValue: ...
+    def list_value(self) -> Global___ListValue:
+        """Values in an order."""
+
     @_builtins.property
-    def map_value(self) -> Global___MapValue: ...
+    def map_value(self) -> Global___MapValue:
+        """Values by name."""
+
     def __init__(
         self,
         *,
@@ -525,7 +685,9 @@ class ListValue(_message.Message):
 
     VALUES_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___Value]: ...
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___Value]:
+        """May be empty."""
+
     def __init__(
         self,
         *,
@@ -541,7 +703,7 @@ Global___ListValue: _TypeAlias = ListValue  # noqa: Y015
 
 @_typing.final
 class MapValue(_message.Message):
-    """Named values; keys match [A-Za-z_][A-Za-z0-9_]{0,63}."""
+    """Named values."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -568,7 +730,9 @@ class MapValue(_message.Message):
 
     FIELDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def fields(self) -> _containers.MessageMap[_builtins.str, Global___Value]: ...
+    def fields(self) -> _containers.MessageMap[_builtins.str, Global___Value]:
+        """Keys match [A-Za-z_][A-Za-z0-9_]{0,63}."""
+
     def __init__(
         self,
         *,

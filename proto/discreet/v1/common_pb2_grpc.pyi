@@ -5,9 +5,15 @@ Words that every Discreet service shares: closed sets, tokens, times, values.
 
 Rules for all messages of this package:
 - The zero value of an enum never means "allow" and is refused where a value is required.
-- Unknown fields are refused with INVALID_ARGUMENT, so that a misspelt or smuggled fact is never silently ignored. A client
-  asks GetServerInfo for `api_level` and leaves out fields that are newer.
-- Text is UTF-8 without NUL, control or format characters. Lengths are bytes of UTF-8 unless stated otherwise.
+- Unknown fields are refused with INVALID_ARGUMENT, so that a misspelt or smuggled fact is never silently ignored. A
+  client asks GetServerInfo for `api_level` and leaves out fields that are newer.
+- Text is UTF-8 without NUL, control or format characters, unless its field says otherwise. Lengths are bytes of UTF-8.
+- Exact text (record ids, scopes, principal ids) is compared as it stands: 1 to 512 bytes, unchanged by the normal form
+  NFKC, no white space at either end, no empty, "." or ".." part between slashes, no "%2e", "%2f" or "%5c".
+- A label or tenant matches [a-z0-9][a-z0-9._:-]{0,127}. A digest is a SHA-256 in 64 lower-case hex digits.
+- Times lie in the years 1 to 9999 and have microsecond resolution: finer digits are cut off. "Now" is the database's
+  clock.
+- A request holds at most 4 MiB; a larger one is RESOURCE_EXHAUSTED.
 """
 
 from collections import abc as _abc

@@ -55,8 +55,9 @@ class Principal(_message.Message):
     """Exact text, 1 to 512 bytes, as the identity provider writes it."""
     @_builtins.property
     def claimed_scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Scopes that the caller says the principal holds; at most 64. Used only where the policy trusts this caller's claims
-        (`principal-scopes: caller-claims`), and then recorded as a claim; otherwise the grants of the index alone count.
+        """Scopes that the caller says the principal holds; at most 64, exact text each. They count besides the grants of the
+        index only where a DisclosurePolicy names this caller (`principal-scopes: {claimed-from: [caller names]}`), and are
+        then recorded as claims.
         """
 
     @_builtins.property
@@ -94,20 +95,31 @@ class Binding(_message.Message):
     CLAIMED_AS_OF_FIELD_NUMBER: _builtins.int
     CLAIMED_BASIS_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
+    """Exact text, 1 to 512 bytes. A segment names each (record, version, locator) once."""
     version: _builtins.str
+    """1 to 128 bytes, compared exactly."""
     digest: _builtins.str
     """SHA-256 of the content that was read, 64 lower-case hex digits: the record's digest, also where only a chunk is used."""
     locator: _builtins.str
-    """Where in the record (page, paragraph, chunk); up to 256 bytes; recorded, not interpreted."""
+    """Where in the record (page, paragraph, chunk); up to 256 bytes; recorded, and read by rules alone."""
     granted_under: _builtins.str
-    """The token of the answer under which it was read. Empty: not stated."""
+    """The token of the answer under which it was read. Empty: not stated. Looked at where policy requires the same policy or
+    grant revision, and by the audit to say what changed since.
+    """
     receipt: _builtins.str
-    """The receipt that Check at RETRIEVE gave for it. Empty: none."""
+    """The receipt that Check at RETRIEVE gave for it, unchanged; up to 128 bytes. Empty: none. Looked at at PUBLISH where
+    policy requires retrieval in this session.
+    """
     claimed_label: _builtins.str
-    """What the caller believes the record to say; empty or unset: not stated. A difference withholds."""
+    """The label that the caller believes the record to have. Empty: not stated. A difference withholds (UNTRUSTED_SOURCE)."""
     claimed_basis: _builtins.str
+    """The basis that the caller believes the record to state; up to 256 bytes. Empty: not stated. A difference withholds
+    (BASIS_MISMATCH).
+    """
     @_builtins.property
-    def claimed_as_of(self) -> _timestamp_pb2.Timestamp: ...
+    def claimed_as_of(self) -> _timestamp_pb2.Timestamp:
+        """The `as_of` that the caller believes the record to have. Unset: not stated. A difference withholds (FRESHNESS_UNKNOWN)."""
+
     def __init__(
         self,
         *,
@@ -131,7 +143,9 @@ Global___Binding: _TypeAlias = Binding  # noqa: Y015
 
 @_typing.final
 class Claim(_message.Message):
-    """What an evidence-bearing segment asserts. Setting it makes the evidence gates compulsory for the segment."""
+    """What an evidence-bearing segment asserts. Setting it makes the evidence gates compulsory for the segment: where it binds
+    no evidence, its documents must carry the claim.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -139,14 +153,14 @@ class Claim(_message.Message):
     ABOUT_FIELD_NUMBER: _builtins.int
     REQUIRED_FIELDS_FIELD_NUMBER: _builtins.int
     basis: _builtins.str
-    """The basis asked for: how the figure or state is counted. Empty: any stated basis."""
+    """The basis asked for: how the figure or state is counted; up to 256 bytes, compared exactly. Empty: any stated basis."""
     @_builtins.property
     def about(self) -> _common_pb2.Period:
-        """The time that the assertion is about; unset: now."""
+        """The time that the assertion is about; unset: now. One that has not begun is never fresh."""
 
     @_builtins.property
     def required_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of evidence fields that the answer needs; at most 64. One missing makes the whole unavailable."""
+        """Names of evidence fields that the answer needs, each once; at most 64. One missing makes the whole unavailable."""
 
     def __init__(
         self,
@@ -165,7 +179,7 @@ Global___Claim: _TypeAlias = Claim  # noqa: Y015
 
 @_typing.final
 class Segment(_message.Message):
-    """The unit of an answer that can be shown or withheld on its own."""
+    """The smallest part of an answer that has a verdict of its own."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -182,12 +196,15 @@ class Segment(_message.Message):
     digest: _builtins.str
     """SHA-256 of the segment's text, 64 lower-case hex digits. Required for Commit; optional for Check."""
     grounding: _common_pb2.Grounding.ValueType
+    """Required."""
     @_builtins.property
     def bindings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Binding]:
         """At most 32. UNBOUND segments have none."""
 
     @_builtins.property
-    def claim(self) -> Global___Claim: ...
+    def claim(self) -> Global___Claim:
+        """What it asserts. Unset: nothing beyond its bindings. UNBOUND segments have none."""
+
     def __init__(
         self,
         *,
@@ -226,28 +243,36 @@ class CheckRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     moment: _common_pb2.Moment.ValueType
+    """Required."""
     session_id: _builtins.str
     """The conversation that the answer belongs to; 1 to 128 bytes."""
     locale: _builtins.str
     """"en" or "zh-Hans"; empty: "en"."""
     need_numbers: _builtins.bool
-    """The answer needs numbers or states: the evidence gates are compulsory for every segment."""
+    """The answer needs numbers or states: every segment must bind evidence with a value in it that is not INFERRED. At REPLAY
+    what was committed with the segment counts instead.
+    """
     need_advice: _builtins.bool
-    """The answer leans towards advice. Never sets anything on the unavailable path."""
+    """The answer leans towards advice. Never sets anything on the unavailable path. At REPLAY what was committed with the
+    segment counts instead.
+    """
     consistency: _common_pb2.Consistency.ValueType
+    """Unset or AUTHORITATIVE; another number is refused."""
     min_token: _builtins.str
-    """The facts must be at least as new as this token. Empty: none demanded. FAILED_PRECONDITION where it is of another epoch or
-    ahead of the database.
+    """The facts must be at least as new as this token. Empty: none demanded. FAILED_PRECONDITION where it is of another epoch
+    or ahead of the database.
     """
     @_builtins.property
-    def principal(self) -> Global___Principal: ...
+    def principal(self) -> Global___Principal:
+        """Required."""
+
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Segment]:
         """RETRIEVE and PUBLISH: 1 to 1,000."""
 
     @_builtins.property
     def ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """REPLAY: 1 to 1,000 ids that Commit returned, and no segments."""
+        """REPLAY: 1 to 1,000 ids that Commit returned, each once, and no segments."""
 
     def __init__(
         self,
@@ -284,12 +309,17 @@ class CheckResponse(_message.Message):
     INSTANCE_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
+    """Names the call, in the audit and in the server's log."""
     token: _builtins.str
-    """Opaque; names the state of index and policy that was read. Give it as `min_token` or `granted_under` later."""
+    """Opaque; names the state of index and policy that was read. Give it as `min_token` or `granted_under` later. Empty where
+    none could be read.
+    """
     instance: _builtins.str
     """Which server process answered."""
     @_builtins.property
-    def policy(self) -> _common_pb2.PolicyRevision: ...
+    def policy(self) -> _common_pb2.PolicyRevision:
+        """The revision that decided; empty where none is in force."""
+
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___SegmentResult]:
         """One a segment or ledger id, in the order of the request."""
@@ -333,23 +363,34 @@ class SegmentResult(_message.Message):
     decision_id: _builtins.str
     """Unguessable; the audit's key of this result."""
     verdict: _common_pb2.Verdict.ValueType
+    """Whether it may be shown."""
     reason: _common_pb2.Reason.ValueType
+    """What the reader may be told; NONE with ALLOW."""
     custom_reason: _builtins.str
-    """The reason that a policy's rule gives in its own words, beside POLICY_RULE."""
+    """The reason that a policy's rule gives in its own words, beside POLICY_RULE: [A-Z][A-Z0-9_]{0,63}; empty where it gives
+    none.
+    """
     gate: _common_pb2.Gate.ValueType
+    """The gate that decided; RELEASE with ALLOW."""
     rule: _builtins.str
-    """Id of the rule that decided; empty where a gate did."""
+    """Id of the rule that decided; with ALLOW the one that allows the first binding. Empty where a gate decided or no rule
+    allows.
+    """
     use_within_ms: _builtins.int
-    """The verdict may be acted on for so long after it arrived, then ask again. Milliseconds; 0 unless ALLOW."""
+    """The verdict may be acted on for so long after it arrived, then ask again. Milliseconds, 1 to 60,000; 0 unless ALLOW."""
     @_builtins.property
-    def output(self) -> Global___Output: ...
+    def output(self) -> Global___Output:
+        """What may be said to the reader."""
+
     @_builtins.property
     def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
-        """One a binding, in their order. Masked (empty, all alike) where reason is NOT_AVAILABLE."""
+        """One a binding, in their order. Masked (freshness UNKNOWN, all else empty) where `output.template_id` is NOT_AVAILABLE
+        and where gate is DEPENDENCY; where the question was a ledger id, none instead.
+        """
 
     @_builtins.property
     def receipts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """One a binding at RETRIEVE with ALLOW, else none: proof of this retrieval for policies that demand one."""
+        """One a binding at RETRIEVE with ALLOW, in their order, else none: proof of this retrieval for policies that demand one."""
 
     def __init__(
         self,
@@ -386,13 +427,15 @@ class Evidence(_message.Message):
     FRESHNESS_FIELD_NUMBER: _builtins.int
     SOURCE_ID_FIELD_NUMBER: _builtins.int
     source_label: _builtins.str
+    """The record's label; empty where masked or where there is no such record."""
     allowlisted: _builtins.bool
     """The record was registered by a collector that SourceList maps to its label."""
     trusted_hit: _builtins.bool
     """allowlisted, label non-empty, and label on the allowlist of the revision in force."""
     freshness: _common_pb2.Freshness.ValueType
+    """For the time that the segment is about; UNKNOWN where an earlier gate decided."""
     source_id: _builtins.str
-    """The record's id; empty where masked."""
+    """The record's id; empty where masked or where there is no such record."""
     def __init__(
         self,
         *,
@@ -425,17 +468,21 @@ class Output(_message.Message):
     GOAL_FIELD_NUMBER: _builtins.int
     GAP_FIELD_NUMBER: _builtins.int
     status: _common_pb2.OutputStatus.ValueType
+    """Available exactly where the verdict is ALLOW."""
     disclosure: _builtins.str
-    """Unavailable: the fixed text, by reason and locale."""
+    """Unavailable: the fixed text, by reason and locale; at most 600 characters."""
     next: _common_pb2.Next.ValueType
+    """What the reader may do next; NONE with ALLOW."""
     template_id: _builtins.str
-    """Which fixed text `disclosure` is, for example "STALE"."""
+    """Which fixed text `disclosure` is: a reason such as "STALE", or the name that a policy's rule gives. Empty with ALLOW."""
     @_builtins.property
     def numbers(self) -> Global___NumberList:
         """Available: the figures of the structured path, each with its citation."""
 
     @_builtins.property
-    def audit(self) -> Global___OutputAudit: ...
+    def audit(self) -> Global___OutputAudit:
+        """What the answer may lean towards."""
+
     @_builtins.property
     def goal(self) -> Global___Goal:
         """Unavailable: what was asked for, kept."""
@@ -492,6 +539,7 @@ class OutputAudit(_message.Message):
     ACTION_TENDENCY_FIELD_NUMBER: _builtins.int
     EXECUTION_ALLOWED_FIELD_NUMBER: _builtins.int
     action_tendency: _common_pb2.ActionTendency.ValueType
+    """NONE where unavailable; ADVISE only where the request needs advice and the policy's rules give it."""
     execution_allowed: _builtins.bool
     """The question path can execute nothing: false in every answer."""
     def __init__(
@@ -519,10 +567,15 @@ class Goal(_message.Message):
     NEED_NUMBERS_FIELD_NUMBER: _builtins.int
     NEED_ADVICE_FIELD_NUMBER: _builtins.int
     segment_id: _builtins.str
+    """The segment's id, or the ledger id that was asked about."""
     need_numbers: _builtins.bool
+    """As the request gave it."""
     need_advice: _builtins.bool
+    """As the request gave it."""
     @_builtins.property
-    def claim(self) -> Global___Claim: ...
+    def claim(self) -> Global___Claim:
+        """The segment's claim as the request gave it; unset where it gave none, and at REPLAY."""
+
     def __init__(
         self,
         *,
@@ -541,7 +594,7 @@ Global___Goal: _TypeAlias = Goal  # noqa: Y015
 
 @_typing.final
 class Gap(_message.Message):
-    """Which thing is missing. Where the reason is NOT_AVAILABLE it repeats only what the request itself named."""
+    """Which thing is missing. Where `template_id` is NOT_AVAILABLE nothing stands here that the request did not name."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -549,10 +602,12 @@ class Gap(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     MISSING_FIELDS_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Of: source, time, basis, field, version, scope, rule, service."""
+    """Of: source, time, basis, field, version, rule, service. Empty where nothing is missing: revoked, suspended."""
     @_builtins.property
     def record(self) -> _common_pb2.RecordRef:
-        """The record that fell short."""
+        """The record that fell short; where NOT_AVAILABLE, the request's first binding, whichever failed. Unset where no record
+        did.
+        """
 
     @_builtins.property
     def missing_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -582,9 +637,11 @@ class CheckStreamRequest(_message.Message):
     FRAME_ID_FIELD_NUMBER: _builtins.int
     CHECK_FIELD_NUMBER: _builtins.int
     frame_id: _builtins.int
-    """Chosen by the client, not 0; echoed."""
+    """Chosen by the client, not 0; echoed, and not compared with other frames."""
     @_builtins.property
-    def check(self) -> Global___CheckRequest: ...
+    def check(self) -> Global___CheckRequest:
+        """Required."""
+
     def __init__(
         self,
         *,
@@ -609,10 +666,15 @@ class CheckStreamResponse(_message.Message):
     RESPONSE_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     frame_id: _builtins.int
+    """The frame's; 0 where the frame gave none that can be read."""
     @_builtins.property
-    def response(self) -> Global___CheckResponse: ...
+    def response(self) -> Global___CheckResponse:
+        """The frame was answered."""
+
     @_builtins.property
-    def error(self) -> Global___FrameError: ...
+    def error(self) -> Global___FrameError:
+        """The frame was refused."""
+
     def __init__(
         self,
         *,
@@ -639,8 +701,9 @@ class FrameError(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     code: _builtins.int
-    """The gRPC status code's number."""
+    """The gRPC status code's number; never 0."""
     message: _builtins.str
+    """What is wrong, where, and what would be right; never a value of the request."""
     def __init__(
         self,
         *,
@@ -657,7 +720,7 @@ Global___FrameError: _TypeAlias = FrameError  # noqa: Y015
 
 @_typing.final
 class CommitRequest(_message.Message):
-    """Segments that are about to be published."""
+    """Segments that are about to be published; asked at PUBLISH."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -671,15 +734,23 @@ class CommitRequest(_message.Message):
     MIN_TOKEN_FIELD_NUMBER: _builtins.int
     SEGMENTS_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     session_id: _builtins.str
+    """The conversation that the answer belongs to; 1 to 128 bytes."""
     answer_id: _builtins.str
     """The answer within the session; 1 to 128 bytes. (tenant, session, answer, segment) is a commit's natural key."""
     locale: _builtins.str
+    """"en" or "zh-Hans"; empty: "en"."""
     need_numbers: _builtins.bool
+    """As in CheckRequest; kept with each segment, for REPLAY."""
     need_advice: _builtins.bool
+    """As in CheckRequest; kept with each segment, for REPLAY."""
     min_token: _builtins.str
+    """As in CheckRequest."""
     @_builtins.property
-    def principal(self) -> Global___Principal: ...
+    def principal(self) -> Global___Principal:
+        """Required."""
+
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Segment]:
         """1 to 1,000, each with a digest."""
@@ -717,13 +788,21 @@ class CommitResponse(_message.Message):
     INSTANCE_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
+    """Names the call, in the audit and in the server's log."""
     token: _builtins.str
-    """Names the state right after this commit."""
+    """Names the state right after this commit; where nothing was committed, the state that was read, or empty where none
+    could be.
+    """
     instance: _builtins.str
+    """Which server process answered."""
     @_builtins.property
-    def policy(self) -> _common_pb2.PolicyRevision: ...
+    def policy(self) -> _common_pb2.PolicyRevision:
+        """The revision that decided; empty where none is in force."""
+
     @_builtins.property
-    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___CommitResult]: ...
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___CommitResult]:
+        """One a segment, in the order of the request."""
+
     def __init__(
         self,
         *,
@@ -754,9 +833,13 @@ class CommitResult(_message.Message):
     ledger_id: _builtins.str
     """Unguessable id of the ledger entry; empty where nothing was or had been committed."""
     @_builtins.property
-    def result(self) -> Global___SegmentResult: ...
+    def result(self) -> Global___SegmentResult:
+        """What may happen to it. Show it by the verdict alone, also where a ledger id is given."""
+
     @_builtins.property
-    def order(self) -> Global___CommitOrder: ...
+    def order(self) -> Global___CommitOrder:
+        """Where the outcome stands in the one order."""
+
     @_builtins.property
     def store_by(self) -> _timestamp_pb2.Timestamp:
         """Store the segment by then or not at all. Unset where nothing was committed."""
@@ -790,12 +873,13 @@ class CommitOrder(_message.Message):
     class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[CommitOrder._Kind.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
         KIND_UNSPECIFIED: CommitOrder._Kind.ValueType  # 0
+        """Never sent. In audit rows: the call was no commit."""
         KIND_COMMITTED: CommitOrder._Kind.ValueType  # 1
         """Committed by this call: later revocations forbid later disclosures, and do not undo this one."""
         KIND_REPEATED: CommitOrder._Kind.ValueType  # 2
         """Committed by an earlier call; the verdict is fresh."""
         KIND_REFUSED: CommitOrder._Kind.ValueType  # 3
-        """Refused on facts that stood before this call."""
+        """Refused on facts that stood before this call, or since nothing could be decided."""
         KIND_OVERTAKEN: CommitOrder._Kind.ValueType  # 4
         """Refused since a fact changed between this call's check and its commit."""
 
@@ -803,20 +887,22 @@ class CommitOrder(_message.Message):
         """What came first."""
 
     KIND_UNSPECIFIED: CommitOrder.Kind.ValueType  # 0
+    """Never sent. In audit rows: the call was no commit."""
     KIND_COMMITTED: CommitOrder.Kind.ValueType  # 1
     """Committed by this call: later revocations forbid later disclosures, and do not undo this one."""
     KIND_REPEATED: CommitOrder.Kind.ValueType  # 2
     """Committed by an earlier call; the verdict is fresh."""
     KIND_REFUSED: CommitOrder.Kind.ValueType  # 3
-    """Refused on facts that stood before this call."""
+    """Refused on facts that stood before this call, or since nothing could be decided."""
     KIND_OVERTAKEN: CommitOrder.Kind.ValueType  # 4
     """Refused since a fact changed between this call's check and its commit."""
 
     KIND_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     kind: Global___CommitOrder.Kind.ValueType
+    """Which of them holds."""
     token: _builtins.str
-    """The state at which it was decided."""
+    """The state at which it was decided; COMMITTED: right after the commit."""
     def __init__(
         self,
         *,

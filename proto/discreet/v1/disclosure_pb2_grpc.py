@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class DisclosureServiceStub:
-    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a segment, a
-    lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
+    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a
+    segment, a lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
     """
 
     def __init__(self, channel):
@@ -54,8 +54,8 @@ class DisclosureServiceStub:
 
 
 class DisclosureServiceServicer:
-    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a segment, a
-    lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
+    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a
+    segment, a lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
     """
 
     def Check(self, request, context):
@@ -66,16 +66,19 @@ class DisclosureServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CheckStream(self, request_iterator, context):
-        """Many checks on one stream; each frame is answered with its own status and fails alone.
+        """Many checks on one stream; each frame is answered with its own status and fails alone. Answers come as they are ready,
+        not in the order of the frames; while 64 frames are under way no further one is read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Commit(self, request, context):
-        """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant, session,
-        answer, segment, digest, bindings, principal) returns its ledger id and a fresh verdict as at REPLAY; with another digest,
-        bindings or principal the call is ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, repeat it.
+        """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant,
+        session, answer and segment id; same principal, digest, kind, grounding, claim, and record, version, digest and locator
+        of each binding) returns its ledger id and a fresh verdict as at REPLAY; where any of the latter differs, the call is
+        ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
+        was written; repeat the call, it is safe to.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,8 +111,8 @@ def add_DisclosureServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DisclosureService:
-    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a segment, a
-    lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
+    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a
+    segment, a lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
     """
 
     @staticmethod

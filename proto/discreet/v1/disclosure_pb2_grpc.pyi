@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class DisclosureServiceStub:
-    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a segment, a
-    lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
+    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a
+    segment, a lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
     """
 
     @_typing.overload
@@ -38,33 +38,41 @@ class DisclosureServiceStub:
     Check: _grpc.UnaryUnaryMultiCallable[_disclosure_pb2.CheckRequest, _disclosure_pb2.CheckResponse]
     """Says what would be allowed now. At PUBLISH it is never a permission: only Commit is."""
     CheckStream: _grpc.StreamStreamMultiCallable[_disclosure_pb2.CheckStreamRequest, _disclosure_pb2.CheckStreamResponse]
-    """Many checks on one stream; each frame is answered with its own status and fails alone."""
+    """Many checks on one stream; each frame is answered with its own status and fails alone. Answers come as they are ready,
+    not in the order of the frames; while 64 frames are under way no further one is read.
+    """
     Commit: _grpc.UnaryUnaryMultiCallable[_disclosure_pb2.CommitRequest, _disclosure_pb2.CommitResponse]
-    """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant, session,
-    answer, segment, digest, bindings, principal) returns its ledger id and a fresh verdict as at REPLAY; with another digest,
-    bindings or principal the call is ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, repeat it.
+    """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant,
+    session, answer and segment id; same principal, digest, kind, grounding, claim, and record, version, digest and locator
+    of each binding) returns its ledger id and a fresh verdict as at REPLAY; where any of the latter differs, the call is
+    ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
+    was written; repeat the call, it is safe to.
     """
 
 @_typing.type_check_only
 class DisclosureServiceAsyncStub(DisclosureServiceStub):
-    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a segment, a
-    lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
+    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a
+    segment, a lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Check: _aio.UnaryUnaryMultiCallable[_disclosure_pb2.CheckRequest, _disclosure_pb2.CheckResponse]  # type: ignore[assignment]
     """Says what would be allowed now. At PUBLISH it is never a permission: only Commit is."""
     CheckStream: _aio.StreamStreamMultiCallable[_disclosure_pb2.CheckStreamRequest, _disclosure_pb2.CheckStreamResponse]  # type: ignore[assignment]
-    """Many checks on one stream; each frame is answered with its own status and fails alone."""
+    """Many checks on one stream; each frame is answered with its own status and fails alone. Answers come as they are ready,
+    not in the order of the frames; while 64 frames are under way no further one is read.
+    """
     Commit: _aio.UnaryUnaryMultiCallable[_disclosure_pb2.CommitRequest, _disclosure_pb2.CommitResponse]  # type: ignore[assignment]
-    """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant, session,
-    answer, segment, digest, bindings, principal) returns its ledger id and a fresh verdict as at REPLAY; with another digest,
-    bindings or principal the call is ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, repeat it.
+    """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant,
+    session, answer and segment id; same principal, digest, kind, grounding, claim, and record, version, digest and locator
+    of each binding) returns its ledger id and a fresh verdict as at REPLAY; where any of the latter differs, the call is
+    ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
+    was written; repeat the call, it is safe to.
     """
 
 class DisclosureServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a segment, a
-    lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
+    """Asked by agents. Malformed calls are INVALID_ARGUMENT with a field path; well-formed ones are OK with a verdict a
+    segment, a lost store included (WITHHOLD, DEPENDENCY_UNAVAILABLE). Whatever else a client reads, it means WITHHOLD.
     """
 
     @_abc_1.abstractmethod
@@ -81,7 +89,9 @@ class DisclosureServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_disclosure_pb2.CheckStreamRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_disclosure_pb2.CheckStreamResponse], _abc.AsyncIterator[_disclosure_pb2.CheckStreamResponse]]:
-        """Many checks on one stream; each frame is answered with its own status and fails alone."""
+        """Many checks on one stream; each frame is answered with its own status and fails alone. Answers come as they are ready,
+        not in the order of the frames; while 64 frames are under way no further one is read.
+        """
 
     @_abc_1.abstractmethod
     def Commit(
@@ -89,9 +99,11 @@ class DisclosureServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _disclosure_pb2.CommitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_disclosure_pb2.CommitResponse, _abc.Awaitable[_disclosure_pb2.CommitResponse]]:
-        """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant, session,
-        answer, segment, digest, bindings, principal) returns its ledger id and a fresh verdict as at REPLAY; with another digest,
-        bindings or principal the call is ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, repeat it.
+        """The only permission to publish: checks and commits in one order with the index. Repeating a commit (same tenant,
+        session, answer and segment id; same principal, digest, kind, grounding, claim, and record, version, digest and locator
+        of each binding) returns its ledger id and a fresh verdict as at REPLAY; where any of the latter differs, the call is
+        ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
+        was written; repeat the call, it is safe to.
         """
 
 def add_DisclosureServiceServicer_to_server(servicer: DisclosureServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

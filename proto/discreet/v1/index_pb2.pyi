@@ -28,15 +28,21 @@ class _RecordKind:
 class _RecordKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RecordKind.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     RECORD_KIND_UNSPECIFIED: _RecordKind.ValueType  # 0
+    """Never sent."""
     RECORD_KIND_DOCUMENT: _RecordKind.ValueType  # 1
+    """Registered by PutDocuments."""
     RECORD_KIND_EVIDENCE: _RecordKind.ValueType  # 2
+    """Registered by RegisterEvidence."""
 
 class RecordKind(_RecordKind, metaclass=_RecordKindEnumTypeWrapper):
     """Whether a record is a document or a piece of evidence."""
 
 RECORD_KIND_UNSPECIFIED: RecordKind.ValueType  # 0
+"""Never sent."""
 RECORD_KIND_DOCUMENT: RecordKind.ValueType  # 1
+"""Registered by PutDocuments."""
 RECORD_KIND_EVIDENCE: RecordKind.ValueType  # 2
+"""Registered by RegisterEvidence."""
 Global___RecordKind: _TypeAlias = RecordKind  # noqa: Y015
 
 class _Origin:
@@ -46,28 +52,32 @@ class _Origin:
 class _OriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Origin.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ORIGIN_UNSPECIFIED: _Origin.ValueType  # 0
+    """Refused in EvidenceInput; never sent."""
     ORIGIN_COLLECTED: _Origin.ValueType  # 1
-    """Read from a source as it stands. Sources of duty data-channel or document-store."""
+    """Read from a source as it stands. Sources of duty DATA_CHANNEL or DOCUMENT_STORE. Documents have this origin."""
     ORIGIN_DERIVED: _Origin.ValueType  # 2
-    """Computed by a stated formula from named inputs. Sources of duty derivation; falls with any input."""
+    """Computed by a stated formula from named inputs. Sources of duty DERIVATION; falls with any input."""
     ORIGIN_INFERRED: _Origin.ValueType  # 3
-    """Inference or model output. Sources of duty document-store alone; falls with what it was made from."""
+    """Inference or model output. Sources of duty DOCUMENT_STORE alone; falls with what it was made from."""
 
 class Origin(_Origin, metaclass=_OriginEnumTypeWrapper):
     """How a piece of evidence came about; a source's duty says which it takes."""
 
 ORIGIN_UNSPECIFIED: Origin.ValueType  # 0
+"""Refused in EvidenceInput; never sent."""
 ORIGIN_COLLECTED: Origin.ValueType  # 1
-"""Read from a source as it stands. Sources of duty data-channel or document-store."""
+"""Read from a source as it stands. Sources of duty DATA_CHANNEL or DOCUMENT_STORE. Documents have this origin."""
 ORIGIN_DERIVED: Origin.ValueType  # 2
-"""Computed by a stated formula from named inputs. Sources of duty derivation; falls with any input."""
+"""Computed by a stated formula from named inputs. Sources of duty DERIVATION; falls with any input."""
 ORIGIN_INFERRED: Origin.ValueType  # 3
-"""Inference or model output. Sources of duty document-store alone; falls with what it was made from."""
+"""Inference or model output. Sources of duty DOCUMENT_STORE alone; falls with what it was made from."""
 Global___Origin: _TypeAlias = Origin  # noqa: Y015
 
 @_typing.final
 class DocumentInput(_message.Message):
-    """A document version to be registered."""
+    """A document version to be registered. Digest, label and kind of a version never change; the rest may, as a new revision of
+    it.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -103,22 +113,30 @@ class DocumentInput(_message.Message):
     ASSESSMENT_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     SUPERSEDES_VERSION_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
+    """Exact text, 1 to 512 bytes; lower-case unless the source declares case-sensitive ids. Refused where it differs from
+    another id of the source by case or look-alike letters alone.
+    """
     version: _builtins.str
+    """1 to 128 bytes. A call names each (record, version) once."""
     digest: _builtins.str
     """SHA-256 of the content, 64 lower-case hex digits."""
     source_label: _builtins.str
-    """[a-z0-9][a-z0-9._:-]{0,127}; the caller must be a collector of this label."""
+    """[a-z0-9][a-z0-9._:-]{0,127}; the caller must be a collector of this label. All versions of a record have one label."""
     basis: _builtins.str
     """How figures in it are counted; up to 256 bytes. Empty: not stated."""
     supersedes_version: _builtins.str
-    """The version of the same record that this one replaces. Empty: none named."""
+    """The version of the same record that this one replaces; it must exist, and names this one as its successor from then on.
+    Empty: none named.
+    """
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """The time that the content speaks of. Unset: unknown."""
 
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """A reader needs one of them; at most 64. "public": every principal of the tenant. None: nobody."""
+        """A reader needs one of them; at most 64, each once, exact text. "public": every principal of the tenant. None: nobody.
+        Replaces what SetScopes said of the version.
+        """
 
     @_builtins.property
     def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
@@ -126,7 +144,9 @@ class DocumentInput(_message.Message):
 
     @_builtins.property
     def assessment_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """Assessed as eligible until then. Unset: not assessed, and withheld (ELIGIBILITY_UNKNOWN)."""
+        """Assessed as eligible until then. Unset: not assessed, and withheld (ELIGIBILITY_UNKNOWN). Replaces what
+        RecordAssessment said of the version.
+        """
 
     def __init__(
         self,
@@ -152,13 +172,18 @@ Global___DocumentInput: _TypeAlias = DocumentInput  # noqa: Y015
 
 @_typing.final
 class PutDocumentsRequest(_message.Message):
+    """Document versions of one tenant."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     @_builtins.property
-    def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___DocumentInput]: ...
+    def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___DocumentInput]:
+        """1 to 500; judged in their order, so that one may name an earlier one."""
+
     def __init__(
         self,
         *,
@@ -186,21 +211,25 @@ class PutOutcome(_message.Message):
     class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[PutOutcome._Kind.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
         KIND_UNSPECIFIED: PutOutcome._Kind.ValueType  # 0
+        """Never sent."""
         KIND_CREATED: PutOutcome._Kind.ValueType  # 1
         """A new version of a record."""
         KIND_UPDATED: PutOutcome._Kind.ValueType  # 2
-        """The same version with other metadata: a new revision of it."""
+        """The same version with other metadata: a new revision of it; or it has come to replace an earlier version."""
         KIND_UNCHANGED: PutOutcome._Kind.ValueType  # 3
         """Equal to what is there; nothing was written."""
         KIND_REFUSED: PutOutcome._Kind.ValueType  # 4
         """Refused; `reason` and `message` say why. Nothing of it was written."""
 
-    class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
+        """What became of it."""
+
     KIND_UNSPECIFIED: PutOutcome.Kind.ValueType  # 0
+    """Never sent."""
     KIND_CREATED: PutOutcome.Kind.ValueType  # 1
     """A new version of a record."""
     KIND_UPDATED: PutOutcome.Kind.ValueType  # 2
-    """The same version with other metadata: a new revision of it."""
+    """The same version with other metadata: a new revision of it; or it has come to replace an earlier version."""
     KIND_UNCHANGED: PutOutcome.Kind.ValueType  # 3
     """Equal to what is there; nothing was written."""
     KIND_REFUSED: PutOutcome.Kind.ValueType  # 4
@@ -210,8 +239,13 @@ class PutOutcome(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     kind: Global___PutOutcome.Kind.ValueType
+    """Which of them holds."""
     reason: _common_pb2.Reason.ValueType
+    """REFUSED: COLLECTOR_NOT_ENTITLED, POLICY_RULE (the record id), TOMBSTONED, CONTENT_MISMATCH, DOCUMENT_UNKNOWN or
+    COST_EXCEEDED. Else unspecified.
+    """
     message: _builtins.str
+    """REFUSED: which field, what is wrong, what would be right. Else empty."""
     def __init__(
         self,
         *,
@@ -229,11 +263,14 @@ Global___PutOutcome: _TypeAlias = PutOutcome  # noqa: Y015
 
 @_typing.final
 class PutDocumentsResponse(_message.Message):
+    """The outcome of a registration."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     OUTCOMES_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     @_builtins.property
     def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___PutOutcome]:
         """One an input, in their order."""
@@ -254,7 +291,9 @@ Global___PutDocumentsResponse: _TypeAlias = PutDocumentsResponse  # noqa: Y015
 
 @_typing.final
 class EvidenceInput(_message.Message):
-    """A piece of evidence to be registered."""
+    """A piece of evidence to be registered. Digest, label, origin, fields and what it rests on never change under the same
+    version; the rest may, as a new revision of it. It may rest on at most 256 records, those behind them included.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -317,27 +356,44 @@ class EvidenceInput(_message.Message):
     FORMULA_FIELD_NUMBER: _builtins.int
     INPUTS_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
+    """As in DocumentInput."""
     version: _builtins.str
+    """1 to 128 bytes. A call names each (record, version) once."""
     digest: _builtins.str
+    """SHA-256 of what was registered, as the collector writes it down: 64 lower-case hex digits."""
     source_label: _builtins.str
+    """As in DocumentInput. The source's duty must take the origin."""
     basis: _builtins.str
+    """How it is counted; up to 256 bytes. Empty: not stated, and withheld (BASIS_MISMATCH)."""
     supersedes_version: _builtins.str
+    """As in DocumentInput."""
     origin: Global___Origin.ValueType
+    """Required."""
     own_source: _builtins.bool
-    """True where it is a source of its own; then `of` is empty."""
+    """True where it is a source of its own; then `of` is empty. COLLECTED alone."""
     formula: _builtins.str
-    """DERIVED: how, up to 1,024 bytes."""
+    """DERIVED: how, 1 to 1,024 bytes. Else empty."""
     @_builtins.property
-    def as_of(self) -> _timestamp_pb2.Timestamp: ...
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """The time that the evidence speaks of. Unset: unknown, and never fresh."""
+
     @_builtins.property
-    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in DocumentInput. A reader also needs a scope of everything that it rests on."""
+
     @_builtins.property
-    def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]: ...
+    def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
+        """Facts for rules to read; at most 64."""
+
     @_builtins.property
-    def assessment_expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    def assessment_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """As in DocumentInput."""
+
     @_builtins.property
     def of(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
-        """The document versions that it was taken from; it falls with any of them. At most 64."""
+        """The document versions that it was taken from; it falls with any of them. They must be registered. At most 64, each
+        once. COLLECTED (unless `own_source`) and INFERRED need one; DERIVED may have some beside its inputs.
+        """
 
     @_builtins.property
     def fields(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
@@ -345,7 +401,7 @@ class EvidenceInput(_message.Message):
 
     @_builtins.property
     def inputs(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
-        """DERIVED: from what; at most 64."""
+        """DERIVED: from what; 1 to 64 registered documents or pieces of evidence, each once. Else none."""
 
     def __init__(
         self,
@@ -377,13 +433,18 @@ Global___EvidenceInput: _TypeAlias = EvidenceInput  # noqa: Y015
 
 @_typing.final
 class RegisterEvidenceRequest(_message.Message):
+    """Pieces of evidence of one tenant."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     @_builtins.property
-    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___EvidenceInput]: ...
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___EvidenceInput]:
+        """1 to 500; judged in their order, so that one may name an earlier one."""
+
     def __init__(
         self,
         *,
@@ -400,13 +461,18 @@ Global___RegisterEvidenceRequest: _TypeAlias = RegisterEvidenceRequest  # noqa: 
 
 @_typing.final
 class RegisterEvidenceResponse(_message.Message):
+    """The outcome of a registration."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     OUTCOMES_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     @_builtins.property
-    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___PutOutcome]: ...
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___PutOutcome]:
+        """One an input, in their order."""
+
     def __init__(
         self,
         *,
@@ -423,7 +489,7 @@ Global___RegisterEvidenceResponse: _TypeAlias = RegisterEvidenceResponse  # noqa
 
 @_typing.final
 class Record(_message.Message):
-    """A record version as the index holds it."""
+    """A record version as the index holds it: one immutable revision of it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -495,43 +561,75 @@ class Record(_message.Message):
     REVISION_TOKEN_FIELD_NUMBER: _builtins.int
     RECORDED_AT_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Whose it is."""
     record_id: _builtins.str
+    """Exact text."""
     version: _builtins.str
+    """Compared exactly."""
     kind: Global___RecordKind.ValueType
+    """Document or evidence."""
     digest: _builtins.str
+    """SHA-256 of the content, 64 lower-case hex digits."""
     source_label: _builtins.str
+    """The label of the source that it is registered under."""
     collector: _builtins.str
-    """The identity that registered it."""
+    """The identity that registered it, or last registered other metadata."""
     basis: _builtins.str
+    """How it is counted. Empty: not stated."""
     origin: Global___Origin.ValueType
+    """How it came about; COLLECTED for documents."""
     own_source: _builtins.bool
+    """True for evidence that is a source of its own."""
     formula: _builtins.str
+    """DERIVED: how it was computed."""
     current: _builtins.bool
     """True for the record's current version."""
     suspended: _builtins.bool
+    """True from Suspend until Resume."""
     unreachable: _builtins.bool
+    """True where the original was marked as unreachable."""
     revision_token: _builtins.str
-    """Names the revision that these facts are."""
+    """Names the revision that these facts are. Fit for `min_token`; it names no policy."""
     @_builtins.property
-    def as_of(self) -> _timestamp_pb2.Timestamp: ...
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """The time that it speaks of. Unset: unknown."""
+
     @_builtins.property
-    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """A reader needs one of them. None: nobody may read it."""
+
     @_builtins.property
-    def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]: ...
+    def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
+        """Facts for rules to read."""
+
     @_builtins.property
-    def assessment_expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    def assessment_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Eligible until then. Unset: not assessed."""
+
     @_builtins.property
-    def of(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]: ...
+    def of(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
+        """The document versions that it was taken from. Documents: none."""
+
     @_builtins.property
-    def fields(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]: ...
+    def fields(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
+        """The evidence's fields. Documents: none."""
+
     @_builtins.property
-    def inputs(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]: ...
+    def inputs(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
+        """DERIVED: what it was computed from."""
+
     @_builtins.property
-    def superseded_by(self) -> _common_pb2.RecordRef: ...
+    def superseded_by(self) -> _common_pb2.RecordRef:
+        """The successor that was named. Unset: none."""
+
     @_builtins.property
-    def retention_revoke(self) -> Global___RetentionRevoke: ...
+    def retention_revoke(self) -> Global___RetentionRevoke:
+        """Set where retention is revoked: final for the version."""
+
     @_builtins.property
-    def recorded_at(self) -> _timestamp_pb2.Timestamp: ...
+    def recorded_at(self) -> _timestamp_pb2.Timestamp:
+        """When these facts were registered or changed; a revision that only ceases to be the current version keeps its time."""
+
     def __init__(
         self,
         *,
@@ -581,13 +679,18 @@ class RetentionRevoke(_message.Message):
     REVOKED_AT_FIELD_NUMBER: _builtins.int
     PURGE_NOT_BEFORE_FIELD_NUMBER: _builtins.int
     actor: _builtins.str
+    """The operator's identity."""
     reason: _builtins.str
+    """Why."""
     ticket: _builtins.str
+    """The ticket that asked for it."""
     @_builtins.property
-    def revoked_at(self) -> _timestamp_pb2.Timestamp: ...
+    def revoked_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was revoked: withheld from then on."""
+
     @_builtins.property
     def purge_not_before(self) -> _timestamp_pb2.Timestamp:
-        """Before then copies are withheld, not purged."""
+        """Before then copies are withheld, not purged. Always set."""
 
     def __init__(
         self,
@@ -608,6 +711,8 @@ Global___RetentionRevoke: _TypeAlias = RetentionRevoke  # noqa: Y015
 
 @_typing.final
 class GetRecordRequest(_message.Message):
+    """Names one record version."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -615,7 +720,9 @@ class GetRecordRequest(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     record_id: _builtins.str
+    """Exact text."""
     version: _builtins.str
     """Empty: the current version."""
     history: _builtins.bool
@@ -638,16 +745,23 @@ Global___GetRecordRequest: _TypeAlias = GetRecordRequest  # noqa: Y015
 
 @_typing.final
 class GetRecordResponse(_message.Message):
+    """A record version as it stands."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     RECORD_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names a state that the record is at least as new as."""
     @_builtins.property
-    def record(self) -> Global___Record: ...
+    def record(self) -> Global___Record:
+        """The latest revision."""
+
     @_builtins.property
-    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___Record]: ...
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___Record]:
+        """Earlier revisions, newest first; empty unless asked for."""
+
     def __init__(
         self,
         *,
@@ -665,6 +779,8 @@ Global___GetRecordResponse: _TypeAlias = GetRecordResponse  # noqa: Y015
 
 @_typing.final
 class ListRecordsRequest(_message.Message):
+    """Filters; those left out match anything, those given must all match."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -674,13 +790,17 @@ class ListRecordsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     source_label: _builtins.str
+    """Records of this label alone."""
     record_id: _builtins.str
     """Exact record id: all its versions."""
     current_only: _builtins.bool
+    """Current versions alone."""
     page_size: _builtins.int
     """1 to 1,000; 0: 100."""
     page_token: _builtins.str
+    """`next_page_token` of the page before, with the same filters. Empty: the first page."""
     def __init__(
         self,
         *,
@@ -701,13 +821,18 @@ Global___ListRecordsRequest: _TypeAlias = ListRecordsRequest  # noqa: Y015
 
 @_typing.final
 class ListRecordsResponse(_message.Message):
+    """A page of records."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     RECORDS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Of the page after this one; empty: there is none."""
     @_builtins.property
-    def records(self) -> _containers.RepeatedCompositeFieldContainer[Global___Record]: ...
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[Global___Record]:
+        """Latest revisions, in the order of record id and version. Each page is read when it is asked for."""
+
     def __init__(
         self,
         *,
@@ -724,6 +849,8 @@ Global___ListRecordsResponse: _TypeAlias = ListRecordsResponse  # noqa: Y015
 
 @_typing.final
 class SupersedeRequest(_message.Message):
+    """Names a successor, or takes the name away."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -732,14 +859,18 @@ class SupersedeRequest(_message.Message):
     CLEAR_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     clear: _builtins.bool
+    """Takes the successor's name away. Either this or `successor`."""
     reason: _builtins.str
     """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """The version that is replaced. Required."""
+
     @_builtins.property
     def successor(self) -> _common_pb2.RecordRef:
-        """The successor; it must exist. Unset with `clear`: names none any more."""
+        """The successor; it must exist and be another version. Unset with `clear`: names none any more."""
 
     def __init__(
         self,
@@ -760,10 +891,13 @@ Global___SupersedeRequest: _TypeAlias = SupersedeRequest  # noqa: Y015
 
 @_typing.final
 class SupersedeResponse(_message.Message):
+    """The version is superseded, or no longer."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     def __init__(
         self,
         *,
@@ -779,15 +913,21 @@ Global___SupersedeResponse: _TypeAlias = SupersedeResponse  # noqa: Y015
 
 @_typing.final
 class SuspendRequest(_message.Message):
+    """Hides a version until resumed."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
     RECORD_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """Required."""
+
     def __init__(
         self,
         *,
@@ -805,10 +945,13 @@ Global___SuspendRequest: _TypeAlias = SuspendRequest  # noqa: Y015
 
 @_typing.final
 class SuspendResponse(_message.Message):
+    """The version is suspended."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     def __init__(
         self,
         *,
@@ -824,15 +967,21 @@ Global___SuspendResponse: _TypeAlias = SuspendResponse  # noqa: Y015
 
 @_typing.final
 class ResumeRequest(_message.Message):
+    """Ends a version's suspension."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
     RECORD_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """Required."""
+
     def __init__(
         self,
         *,
@@ -850,10 +999,13 @@ Global___ResumeRequest: _TypeAlias = ResumeRequest  # noqa: Y015
 
 @_typing.final
 class ResumeResponse(_message.Message):
+    """The version is not suspended."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     def __init__(
         self,
         *,
@@ -869,6 +1021,8 @@ Global___ResumeResponse: _TypeAlias = ResumeResponse  # noqa: Y015
 
 @_typing.final
 class SetScopesRequest(_message.Message):
+    """Replaces a version's scopes."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -876,11 +1030,17 @@ class SetScopesRequest(_message.Message):
     SCOPES_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """Required."""
+
     @_builtins.property
-    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All scopes from now on; at most 64, each once, exact text. "public": every principal of the tenant. None: nobody."""
+
     def __init__(
         self,
         *,
@@ -899,10 +1059,13 @@ Global___SetScopesRequest: _TypeAlias = SetScopesRequest  # noqa: Y015
 
 @_typing.final
 class SetScopesResponse(_message.Message):
+    """The version has these scopes."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     def __init__(
         self,
         *,
@@ -918,6 +1081,8 @@ Global___SetScopesResponse: _TypeAlias = SetScopesResponse  # noqa: Y015
 
 @_typing.final
 class RecordAssessmentRequest(_message.Message):
+    """Says until when a version is assessed as eligible."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -925,9 +1090,13 @@ class RecordAssessmentRequest(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """Required."""
+
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """Eligible until then. Unset: eligibility unknown from now on."""
@@ -950,10 +1119,13 @@ Global___RecordAssessmentRequest: _TypeAlias = RecordAssessmentRequest  # noqa: 
 
 @_typing.final
 class RecordAssessmentResponse(_message.Message):
+    """The assessment is on record."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     def __init__(
         self,
         *,
@@ -969,6 +1141,8 @@ Global___RecordAssessmentResponse: _TypeAlias = RecordAssessmentResponse  # noqa
 
 @_typing.final
 class MarkUnreachableRequest(_message.Message):
+    """Says whether a version's original can be reached."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -976,11 +1150,15 @@ class MarkUnreachableRequest(_message.Message):
     REACHABLE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     reachable: _builtins.bool
-    """True: reachable again."""
+    """True: reachable again. False: unreachable from now on."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
-    def record(self) -> _common_pb2.RecordRef: ...
+    def record(self) -> _common_pb2.RecordRef:
+        """Required."""
+
     def __init__(
         self,
         *,
@@ -999,10 +1177,13 @@ Global___MarkUnreachableRequest: _TypeAlias = MarkUnreachableRequest  # noqa: Y0
 
 @_typing.final
 class MarkUnreachableResponse(_message.Message):
+    """The mark is on record."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     def __init__(
         self,
         *,
@@ -1018,6 +1199,10 @@ Global___MarkUnreachableResponse: _TypeAlias = MarkUnreachableResponse  # noqa: 
 
 @_typing.final
 class RevokeRetentionRequest(_message.Message):
+    """Revokes the retention of a version, or says what that would do. Repeating a revoke with the same ticket and no earlier
+    purge writes nothing; on other terms it is FAILED_PRECONDITION.
+    """
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -1028,21 +1213,22 @@ class RevokeRetentionRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     DRY_RUN_DIGEST_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
-    """Why; 1 to 1,024 bytes."""
+    """Why; 1 to 1,024 bytes, recorded. Required for a dry run too."""
     ticket: _builtins.str
-    """The ticket that asked for it; 1 to 128 bytes."""
+    """The ticket that asked for it; 1 to 128 bytes. Required for a dry run too."""
     dry_run: _builtins.bool
     """Says what would be done, and does nothing."""
     dry_run_digest: _builtins.str
-    """The digest that the dry run gave. Optional at this scope; refused where it differs."""
+    """The digest that the dry run gave. Optional; where it differs, nothing is done (FAILED_PRECONDITION)."""
     @_builtins.property
     def record(self) -> _common_pb2.RecordRef:
-        """The version scope; others come later."""
+        """One version: the only extent that is served. Required."""
 
     @_builtins.property
     def purge_not_before(self) -> _timestamp_pb2.Timestamp:
-        """Copies are withheld at once and purged from then on. Unset: at once."""
+        """Copies are withheld at once and purged from then on. Unset or past: at once."""
 
     def __init__(
         self,
@@ -1065,15 +1251,19 @@ Global___RevokeRetentionRequest: _TypeAlias = RevokeRetentionRequest  # noqa: Y0
 
 @_typing.final
 class RevokeRetentionResponse(_message.Message):
+    """What was done, or would be."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     AFFECTED_SEGMENTS_FIELD_NUMBER: _builtins.int
     DRY_RUN_DIGEST_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     affected_segments: _builtins.int
     """Committed segments that rest on the version."""
     dry_run_digest: _builtins.str
+    """Of the version and that number: give it back so that nothing more is affected than was looked at."""
     def __init__(
         self,
         *,
@@ -1091,6 +1281,10 @@ Global___RevokeRetentionResponse: _TypeAlias = RevokeRetentionResponse  # noqa: 
 
 @_typing.final
 class GrantScopeRequest(_message.Message):
+    """Gives a principal a scope for a time: from `not_before` on, until before `expires_at`. Repeating a grant that stands
+    writes nothing.
+    """
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -1100,16 +1294,20 @@ class GrantScopeRequest(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     principal_id: _builtins.str
+    """Exact text."""
     scope: _builtins.str
+    """Exact text."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     @_builtins.property
     def not_before(self) -> _timestamp_pb2.Timestamp:
         """Unset: from now on."""
 
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
-        """Unset: until withdrawn."""
+        """After `not_before`, or where that is unset after now. Unset: until withdrawn."""
 
     def __init__(
         self,
@@ -1131,13 +1329,16 @@ Global___GrantScopeRequest: _TypeAlias = GrantScopeRequest  # noqa: Y015
 
 @_typing.final
 class GrantScopeResponse(_message.Message):
+    """The grant stands."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     GENERATION_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     generation: _builtins.int
-    """Counts the grants ever given under (tenant, principal, scope)."""
+    """Counts the grants ever given under (tenant, principal, scope); 1 is the first."""
     def __init__(
         self,
         *,
@@ -1154,6 +1355,8 @@ Global___GrantScopeResponse: _TypeAlias = GrantScopeResponse  # noqa: Y015
 
 @_typing.final
 class WithdrawScopeRequest(_message.Message):
+    """Ends every grant of a scope to a principal."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -1161,9 +1364,13 @@ class WithdrawScopeRequest(_message.Message):
     SCOPE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     principal_id: _builtins.str
+    """Exact text."""
     scope: _builtins.str
+    """Exact text."""
     reason: _builtins.str
+    """Why; 1 to 1,024 bytes, recorded."""
     def __init__(
         self,
         *,
@@ -1182,11 +1389,14 @@ Global___WithdrawScopeRequest: _TypeAlias = WithdrawScopeRequest  # noqa: Y015
 
 @_typing.final
 class WithdrawScopeResponse(_message.Message):
+    """No such grant stands."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: _builtins.int
     WITHDRAWN_FIELD_NUMBER: _builtins.int
     token: _builtins.str
+    """Names the state after the call."""
     withdrawn: _builtins.int
     """How many grants it ended; 0: there was none, nothing was written."""
     def __init__(
@@ -1205,6 +1415,8 @@ Global___WithdrawScopeResponse: _TypeAlias = WithdrawScopeResponse  # noqa: Y015
 
 @_typing.final
 class ListGrantsRequest(_message.Message):
+    """Filters; those left out match anything."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
@@ -1213,12 +1425,15 @@ class ListGrantsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
     principal_id: _builtins.str
     """Empty: all principals."""
     history: _builtins.bool
-    """Also those that were withdrawn."""
+    """Also those that were withdrawn. Expired ones are listed in any case."""
     page_size: _builtins.int
+    """1 to 1,000; 0: 100."""
     page_token: _builtins.str
+    """`next_page_token` of the page before, with the same filters. Empty: the first page."""
     def __init__(
         self,
         *,
@@ -1251,15 +1466,25 @@ class Grant(_message.Message):
     WITHDRAWN_FIELD_NUMBER: _builtins.int
     REVISION_TOKEN_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
+    """Whose it is."""
     principal_id: _builtins.str
+    """Who holds the scope."""
     scope: _builtins.str
+    """What is held."""
     generation: _builtins.int
+    """Which grant under (tenant, principal, scope) it is; 1 is the first."""
     withdrawn: _builtins.bool
+    """True where it was taken back."""
     revision_token: _builtins.str
+    """Names the state in which it was given. Fit for `min_token`; it names no policy."""
     @_builtins.property
-    def not_before(self) -> _timestamp_pb2.Timestamp: ...
+    def not_before(self) -> _timestamp_pb2.Timestamp:
+        """Holds from then on."""
+
     @_builtins.property
-    def expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Holds until before then. Unset: until withdrawn."""
+
     def __init__(
         self,
         *,
@@ -1282,13 +1507,18 @@ Global___Grant: _TypeAlias = Grant  # noqa: Y015
 
 @_typing.final
 class ListGrantsResponse(_message.Message):
+    """A page of grants."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Of the page after this one; empty: there is none."""
     @_builtins.property
-    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]: ...
+    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]:
+        """In the order of principal, scope and generation. Each page is read when it is asked for."""
+
     def __init__(
         self,
         *,

@@ -26,8 +26,11 @@ if _version_not_supported:
 
 
 class IndexServiceStub:
-    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown). Every change is
-    an immutable revision, numbered in one order with all commits; every answer carries the token of the state after it.
+    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown); auditors
+    look up. Every change is an immutable revision, numbered in one order with all commits; the answer to a change carries
+    the token of the state after it. A change that changes nothing writes nothing. A record version or successor that the
+    tenant does not have is NOT_FOUND; a version whose retention is revoked cannot be changed (FAILED_PRECONDITION); a
+    collector that the policy in force does not map to the record's label is PERMISSION_DENIED.
     """
 
     def __init__(self, channel):
@@ -109,38 +112,45 @@ class IndexServiceStub:
 
 
 class IndexServiceServicer:
-    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown). Every change is
-    an immutable revision, numbered in one order with all commits; every answer carries the token of the state after it.
+    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown); auditors
+    look up. Every change is an immutable revision, numbered in one order with all commits; the answer to a change carries
+    the token of the state after it. A change that changes nothing writes nothing. A record version or successor that the
+    tenant does not have is NOT_FOUND; a version whose retention is revoked cannot be changed (FAILED_PRECONDITION); a
+    collector that the policy in force does not map to the record's label is PERMISSION_DENIED.
     """
 
     def PutDocuments(self, request, context):
-        """Registers document versions; a new version of a record becomes its current one. Collector. At most 500 a call.
+        """Registers document versions; a new version of a record becomes its current one. Collector. 1 to 500 a call, each judged
+        alone.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RegisterEvidence(self, request, context):
-        """Registers evidence: quotes, holdings, figures. Collector. At most 500 a call.
+        """Registers evidence: quotes, holdings, figures. Collector. 1 to 500 a call, each judged alone.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetRecord(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """One record version as it stands, with its history where asked for. Collector, operator or auditor.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRecords(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Record versions as they stand, in the order of record id and version. Collector, operator or auditor.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Supersede(self, request, context):
-        """Names a successor: another version or another document. Hides, deletes nothing. Operator or the record's collector.
+        """Names a successor: another version or another document. Hides, deletes nothing. Operator or a collector of the record's
+        label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,27 +164,28 @@ class IndexServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Resume(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Ends a suspension. Operator.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetScopes(self, request, context):
-        """Replaces the scopes of which a reader needs one. Operator or the record's collector.
+        """Replaces the scopes of which a reader needs one. Operator or a collector of the record's label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RecordAssessment(self, request, context):
-        """Says until when a record is assessed as eligible. Operator or the record's collector.
+        """Says until when a record is assessed as eligible. Operator or a collector of the record's label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def MarkUnreachable(self, request, context):
-        """Says that the original cannot be reached now, or can again. Operator or the record's collector.
+        """Says that the original cannot be reached now, or can again. Operator or a collector of the record's label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,7 +199,8 @@ class IndexServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GrantScope(self, request, context):
-        """Gives a principal a scope. Operator.
+        """Gives a principal a scope. Operator. At most 256 grants of a principal stand at a time, expired ones included
+        (FAILED_PRECONDITION).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -202,7 +214,8 @@ class IndexServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListGrants(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Grants in the order of principal, scope and generation. Operator or auditor.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -289,8 +302,11 @@ def add_IndexServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class IndexService:
-    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown). Every change is
-    an immutable revision, numbered in one order with all commits; every answer carries the token of the state after it.
+    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown); auditors
+    look up. Every change is an immutable revision, numbered in one order with all commits; the answer to a change carries
+    the token of the state after it. A change that changes nothing writes nothing. A record version or successor that the
+    tenant does not have is NOT_FOUND; a version whose retention is revoked cannot be changed (FAILED_PRECONDITION); a
+    collector that the policy in force does not map to the record's label is PERMISSION_DENIED.
     """
 
     @staticmethod

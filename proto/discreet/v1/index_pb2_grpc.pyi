@@ -27,8 +27,11 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class IndexServiceStub:
-    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown). Every change is
-    an immutable revision, numbered in one order with all commits; every answer carries the token of the state after it.
+    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown); auditors
+    look up. Every change is an immutable revision, numbered in one order with all commits; the answer to a change carries
+    the token of the state after it. A change that changes nothing writes nothing. A record version or successor that the
+    tenant does not have is NOT_FOUND; a version whose retention is revoked cannot be changed (FAILED_PRECONDITION); a
+    collector that the policy in force does not map to the record's label is PERMISSION_DENIED.
     """
 
     @_typing.overload
@@ -36,65 +39,91 @@ class IndexServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> IndexServiceAsyncStub: ...
     PutDocuments: _grpc.UnaryUnaryMultiCallable[_index_pb2.PutDocumentsRequest, _index_pb2.PutDocumentsResponse]
-    """Registers document versions; a new version of a record becomes its current one. Collector. At most 500 a call."""
+    """Registers document versions; a new version of a record becomes its current one. Collector. 1 to 500 a call, each judged
+    alone.
+    """
     RegisterEvidence: _grpc.UnaryUnaryMultiCallable[_index_pb2.RegisterEvidenceRequest, _index_pb2.RegisterEvidenceResponse]
-    """Registers evidence: quotes, holdings, figures. Collector. At most 500 a call."""
+    """Registers evidence: quotes, holdings, figures. Collector. 1 to 500 a call, each judged alone."""
     GetRecord: _grpc.UnaryUnaryMultiCallable[_index_pb2.GetRecordRequest, _index_pb2.GetRecordResponse]
+    """One record version as it stands, with its history where asked for. Collector, operator or auditor."""
     ListRecords: _grpc.UnaryUnaryMultiCallable[_index_pb2.ListRecordsRequest, _index_pb2.ListRecordsResponse]
+    """Record versions as they stand, in the order of record id and version. Collector, operator or auditor."""
     Supersede: _grpc.UnaryUnaryMultiCallable[_index_pb2.SupersedeRequest, _index_pb2.SupersedeResponse]
-    """Names a successor: another version or another document. Hides, deletes nothing. Operator or the record's collector."""
+    """Names a successor: another version or another document. Hides, deletes nothing. Operator or a collector of the record's
+    label.
+    """
     Suspend: _grpc.UnaryUnaryMultiCallable[_index_pb2.SuspendRequest, _index_pb2.SuspendResponse]
     """Hides at once, until Resume. Operator."""
     Resume: _grpc.UnaryUnaryMultiCallable[_index_pb2.ResumeRequest, _index_pb2.ResumeResponse]
+    """Ends a suspension. Operator."""
     SetScopes: _grpc.UnaryUnaryMultiCallable[_index_pb2.SetScopesRequest, _index_pb2.SetScopesResponse]
-    """Replaces the scopes of which a reader needs one. Operator or the record's collector."""
+    """Replaces the scopes of which a reader needs one. Operator or a collector of the record's label."""
     RecordAssessment: _grpc.UnaryUnaryMultiCallable[_index_pb2.RecordAssessmentRequest, _index_pb2.RecordAssessmentResponse]
-    """Says until when a record is assessed as eligible. Operator or the record's collector."""
+    """Says until when a record is assessed as eligible. Operator or a collector of the record's label."""
     MarkUnreachable: _grpc.UnaryUnaryMultiCallable[_index_pb2.MarkUnreachableRequest, _index_pb2.MarkUnreachableResponse]
-    """Says that the original cannot be reached now, or can again. Operator or the record's collector."""
+    """Says that the original cannot be reached now, or can again. Operator or a collector of the record's label."""
     RevokeRetention: _grpc.UnaryUnaryMultiCallable[_index_pb2.RevokeRetentionRequest, _index_pb2.RevokeRetentionResponse]
     """The only act that leads to PURGE. Terminal for the version. Operator."""
     GrantScope: _grpc.UnaryUnaryMultiCallable[_index_pb2.GrantScopeRequest, _index_pb2.GrantScopeResponse]
-    """Gives a principal a scope. Operator."""
+    """Gives a principal a scope. Operator. At most 256 grants of a principal stand at a time, expired ones included
+    (FAILED_PRECONDITION).
+    """
     WithdrawScope: _grpc.UnaryUnaryMultiCallable[_index_pb2.WithdrawScopeRequest, _index_pb2.WithdrawScopeResponse]
     """Takes it back: at once, and of every validity. Operator."""
     ListGrants: _grpc.UnaryUnaryMultiCallable[_index_pb2.ListGrantsRequest, _index_pb2.ListGrantsResponse]
+    """Grants in the order of principal, scope and generation. Operator or auditor."""
 
 @_typing.type_check_only
 class IndexServiceAsyncStub(IndexServiceStub):
-    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown). Every change is
-    an immutable revision, numbered in one order with all commits; every answer carries the token of the state after it.
+    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown); auditors
+    look up. Every change is an immutable revision, numbered in one order with all commits; the answer to a change carries
+    the token of the state after it. A change that changes nothing writes nothing. A record version or successor that the
+    tenant does not have is NOT_FOUND; a version whose retention is revoked cannot be changed (FAILED_PRECONDITION); a
+    collector that the policy in force does not map to the record's label is PERMISSION_DENIED.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     PutDocuments: _aio.UnaryUnaryMultiCallable[_index_pb2.PutDocumentsRequest, _index_pb2.PutDocumentsResponse]  # type: ignore[assignment]
-    """Registers document versions; a new version of a record becomes its current one. Collector. At most 500 a call."""
+    """Registers document versions; a new version of a record becomes its current one. Collector. 1 to 500 a call, each judged
+    alone.
+    """
     RegisterEvidence: _aio.UnaryUnaryMultiCallable[_index_pb2.RegisterEvidenceRequest, _index_pb2.RegisterEvidenceResponse]  # type: ignore[assignment]
-    """Registers evidence: quotes, holdings, figures. Collector. At most 500 a call."""
+    """Registers evidence: quotes, holdings, figures. Collector. 1 to 500 a call, each judged alone."""
     GetRecord: _aio.UnaryUnaryMultiCallable[_index_pb2.GetRecordRequest, _index_pb2.GetRecordResponse]  # type: ignore[assignment]
+    """One record version as it stands, with its history where asked for. Collector, operator or auditor."""
     ListRecords: _aio.UnaryUnaryMultiCallable[_index_pb2.ListRecordsRequest, _index_pb2.ListRecordsResponse]  # type: ignore[assignment]
+    """Record versions as they stand, in the order of record id and version. Collector, operator or auditor."""
     Supersede: _aio.UnaryUnaryMultiCallable[_index_pb2.SupersedeRequest, _index_pb2.SupersedeResponse]  # type: ignore[assignment]
-    """Names a successor: another version or another document. Hides, deletes nothing. Operator or the record's collector."""
+    """Names a successor: another version or another document. Hides, deletes nothing. Operator or a collector of the record's
+    label.
+    """
     Suspend: _aio.UnaryUnaryMultiCallable[_index_pb2.SuspendRequest, _index_pb2.SuspendResponse]  # type: ignore[assignment]
     """Hides at once, until Resume. Operator."""
     Resume: _aio.UnaryUnaryMultiCallable[_index_pb2.ResumeRequest, _index_pb2.ResumeResponse]  # type: ignore[assignment]
+    """Ends a suspension. Operator."""
     SetScopes: _aio.UnaryUnaryMultiCallable[_index_pb2.SetScopesRequest, _index_pb2.SetScopesResponse]  # type: ignore[assignment]
-    """Replaces the scopes of which a reader needs one. Operator or the record's collector."""
+    """Replaces the scopes of which a reader needs one. Operator or a collector of the record's label."""
     RecordAssessment: _aio.UnaryUnaryMultiCallable[_index_pb2.RecordAssessmentRequest, _index_pb2.RecordAssessmentResponse]  # type: ignore[assignment]
-    """Says until when a record is assessed as eligible. Operator or the record's collector."""
+    """Says until when a record is assessed as eligible. Operator or a collector of the record's label."""
     MarkUnreachable: _aio.UnaryUnaryMultiCallable[_index_pb2.MarkUnreachableRequest, _index_pb2.MarkUnreachableResponse]  # type: ignore[assignment]
-    """Says that the original cannot be reached now, or can again. Operator or the record's collector."""
+    """Says that the original cannot be reached now, or can again. Operator or a collector of the record's label."""
     RevokeRetention: _aio.UnaryUnaryMultiCallable[_index_pb2.RevokeRetentionRequest, _index_pb2.RevokeRetentionResponse]  # type: ignore[assignment]
     """The only act that leads to PURGE. Terminal for the version. Operator."""
     GrantScope: _aio.UnaryUnaryMultiCallable[_index_pb2.GrantScopeRequest, _index_pb2.GrantScopeResponse]  # type: ignore[assignment]
-    """Gives a principal a scope. Operator."""
+    """Gives a principal a scope. Operator. At most 256 grants of a principal stand at a time, expired ones included
+    (FAILED_PRECONDITION).
+    """
     WithdrawScope: _aio.UnaryUnaryMultiCallable[_index_pb2.WithdrawScopeRequest, _index_pb2.WithdrawScopeResponse]  # type: ignore[assignment]
     """Takes it back: at once, and of every validity. Operator."""
     ListGrants: _aio.UnaryUnaryMultiCallable[_index_pb2.ListGrantsRequest, _index_pb2.ListGrantsResponse]  # type: ignore[assignment]
+    """Grants in the order of principal, scope and generation. Operator or auditor."""
 
 class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown). Every change is
-    an immutable revision, numbered in one order with all commits; every answer carries the token of the state after it.
+    """Called by collectors (records of their own labels) and operators (everything that changes what may be shown); auditors
+    look up. Every change is an immutable revision, numbered in one order with all commits; the answer to a change carries
+    the token of the state after it. A change that changes nothing writes nothing. A record version or successor that the
+    tenant does not have is NOT_FOUND; a version whose retention is revoked cannot be changed (FAILED_PRECONDITION); a
+    collector that the policy in force does not map to the record's label is PERMISSION_DENIED.
     """
 
     @_abc_1.abstractmethod
@@ -103,7 +132,9 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.PutDocumentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.PutDocumentsResponse, _abc.Awaitable[_index_pb2.PutDocumentsResponse]]:
-        """Registers document versions; a new version of a record becomes its current one. Collector. At most 500 a call."""
+        """Registers document versions; a new version of a record becomes its current one. Collector. 1 to 500 a call, each judged
+        alone.
+        """
 
     @_abc_1.abstractmethod
     def RegisterEvidence(
@@ -111,21 +142,23 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.RegisterEvidenceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.RegisterEvidenceResponse, _abc.Awaitable[_index_pb2.RegisterEvidenceResponse]]:
-        """Registers evidence: quotes, holdings, figures. Collector. At most 500 a call."""
+        """Registers evidence: quotes, holdings, figures. Collector. 1 to 500 a call, each judged alone."""
 
     @_abc_1.abstractmethod
     def GetRecord(
         self,
         request: _index_pb2.GetRecordRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_index_pb2.GetRecordResponse, _abc.Awaitable[_index_pb2.GetRecordResponse]]: ...
+    ) -> _typing.Union[_index_pb2.GetRecordResponse, _abc.Awaitable[_index_pb2.GetRecordResponse]]:
+        """One record version as it stands, with its history where asked for. Collector, operator or auditor."""
 
     @_abc_1.abstractmethod
     def ListRecords(
         self,
         request: _index_pb2.ListRecordsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_index_pb2.ListRecordsResponse, _abc.Awaitable[_index_pb2.ListRecordsResponse]]: ...
+    ) -> _typing.Union[_index_pb2.ListRecordsResponse, _abc.Awaitable[_index_pb2.ListRecordsResponse]]:
+        """Record versions as they stand, in the order of record id and version. Collector, operator or auditor."""
 
     @_abc_1.abstractmethod
     def Supersede(
@@ -133,7 +166,9 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.SupersedeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.SupersedeResponse, _abc.Awaitable[_index_pb2.SupersedeResponse]]:
-        """Names a successor: another version or another document. Hides, deletes nothing. Operator or the record's collector."""
+        """Names a successor: another version or another document. Hides, deletes nothing. Operator or a collector of the record's
+        label.
+        """
 
     @_abc_1.abstractmethod
     def Suspend(
@@ -148,7 +183,8 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _index_pb2.ResumeRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_index_pb2.ResumeResponse, _abc.Awaitable[_index_pb2.ResumeResponse]]: ...
+    ) -> _typing.Union[_index_pb2.ResumeResponse, _abc.Awaitable[_index_pb2.ResumeResponse]]:
+        """Ends a suspension. Operator."""
 
     @_abc_1.abstractmethod
     def SetScopes(
@@ -156,7 +192,7 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.SetScopesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.SetScopesResponse, _abc.Awaitable[_index_pb2.SetScopesResponse]]:
-        """Replaces the scopes of which a reader needs one. Operator or the record's collector."""
+        """Replaces the scopes of which a reader needs one. Operator or a collector of the record's label."""
 
     @_abc_1.abstractmethod
     def RecordAssessment(
@@ -164,7 +200,7 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.RecordAssessmentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.RecordAssessmentResponse, _abc.Awaitable[_index_pb2.RecordAssessmentResponse]]:
-        """Says until when a record is assessed as eligible. Operator or the record's collector."""
+        """Says until when a record is assessed as eligible. Operator or a collector of the record's label."""
 
     @_abc_1.abstractmethod
     def MarkUnreachable(
@@ -172,7 +208,7 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.MarkUnreachableRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.MarkUnreachableResponse, _abc.Awaitable[_index_pb2.MarkUnreachableResponse]]:
-        """Says that the original cannot be reached now, or can again. Operator or the record's collector."""
+        """Says that the original cannot be reached now, or can again. Operator or a collector of the record's label."""
 
     @_abc_1.abstractmethod
     def RevokeRetention(
@@ -188,7 +224,9 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.GrantScopeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.GrantScopeResponse, _abc.Awaitable[_index_pb2.GrantScopeResponse]]:
-        """Gives a principal a scope. Operator."""
+        """Gives a principal a scope. Operator. At most 256 grants of a principal stand at a time, expired ones included
+        (FAILED_PRECONDITION).
+        """
 
     @_abc_1.abstractmethod
     def WithdrawScope(
@@ -203,6 +241,7 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _index_pb2.ListGrantsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_index_pb2.ListGrantsResponse, _abc.Awaitable[_index_pb2.ListGrantsResponse]]: ...
+    ) -> _typing.Union[_index_pb2.ListGrantsResponse, _abc.Awaitable[_index_pb2.ListGrantsResponse]]:
+        """Grants in the order of principal, scope and generation. Operator or auditor."""
 
 def add_IndexServiceServicer_to_server(servicer: IndexServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

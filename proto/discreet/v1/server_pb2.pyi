@@ -22,6 +22,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class GetServerInfoRequest(_message.Message):
+    """Asks for nothing in particular."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     def __init__(
@@ -37,6 +39,8 @@ Global___GetServerInfoRequest: _TypeAlias = GetServerInfoRequest  # noqa: Y015
 
 @_typing.final
 class GetServerInfoResponse(_message.Message):
+    """The server, and the caller's identity."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     VERSION_FIELD_NUMBER: _builtins.int
@@ -50,12 +54,14 @@ class GetServerInfoResponse(_message.Message):
     api_level: _builtins.int
     """Counts additions to this API. A client leaves out fields that are newer."""
     instance: _builtins.str
+    """Names this server process."""
     caller_name: _builtins.str
     """The caller's own identity, as the server knows it."""
     caller_role: _builtins.str
+    """"agent", "collector", "holder", "operator", "auditor" or "publisher"."""
     @_builtins.property
     def tenants(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Tenants that the caller is entitled to; "*": all."""
+        """Tenants that the caller is entitled to, sorted; "*": all."""
 
     def __init__(
         self,
@@ -77,6 +83,8 @@ Global___GetServerInfoResponse: _TypeAlias = GetServerInfoResponse  # noqa: Y015
 
 @_typing.final
 class GetStatusRequest(_message.Message):
+    """Asks for nothing in particular."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     def __init__(
@@ -92,6 +100,8 @@ Global___GetStatusRequest: _TypeAlias = GetStatusRequest  # noqa: Y015
 
 @_typing.final
 class GetStatusResponse(_message.Message):
+    """The state of one server process."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     INSTANCE_FIELD_NUMBER: _builtins.int
@@ -107,30 +117,41 @@ class GetStatusResponse(_message.Message):
     AUDIT_MODE_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
+    """Names this server process."""
     ready: _builtins.bool
-    """False while nothing can be allowed."""
+    """True where the store answers and a policy revision is in force. Says nothing of the policy's age: see `policy_lag_ms`."""
     policy_lag_ms: _builtins.int
-    """Age of the oldest commit not yet in force, or time since the source was last read, whichever is longer. Milliseconds."""
+    """Time since a revision not in force was first seen, or since the source was last read, whichever is longer; where this
+    process never read it, since the revision in force was published. Milliseconds.
+    """
     policy_error: _builtins.str
-    """The newest revision that was refused, and why (file, line, column); empty where none."""
+    """Why the newest revision was refused (file, line, column), or else why the source cannot be read; empty where neither
+    holds.
+    """
     policy_error_commit: _builtins.str
+    """The commit that was refused; empty where none was, or where the files were not those of a commit."""
     token: _builtins.str
+    """Names the state of index and policy; empty where the store does not answer."""
     store: _builtins.str
     """"sqlite" or "postgresql"."""
     audit_mode: _builtins.str
-    """"required" or "none" for checks; commits are always recorded."""
+    """"required" or "none" for checks, empty where no policy is in force; commits are always recorded."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why not, or what is degraded; sorted."""
 
     @_builtins.property
-    def policy(self) -> _common_pb2.PolicyRevision: ...
-    @_builtins.property
-    def policy_checked_at(self) -> _timestamp_pb2.Timestamp:
-        """When the policy's source was last read successfully."""
+    def policy(self) -> _common_pb2.PolicyRevision:
+        """The revision in force; empty where there is none."""
 
     @_builtins.property
-    def started_at(self) -> _timestamp_pb2.Timestamp: ...
+    def policy_checked_at(self) -> _timestamp_pb2.Timestamp:
+        """When the policy's source was last read successfully, by the server's clock. Unset: never by this process."""
+
+    @_builtins.property
+    def started_at(self) -> _timestamp_pb2.Timestamp:
+        """When this process started, by its own clock."""
+
     def __init__(
         self,
         *,

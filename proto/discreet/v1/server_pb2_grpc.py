@@ -52,13 +52,15 @@ class ServerServiceServicer:
     """
 
     def GetServerInfo(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Version and level of the API, and the caller as the server knows it. Reads no store.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetStatus(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Readiness and all that is degraded. A lost store is a problem in the answer, not an error.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

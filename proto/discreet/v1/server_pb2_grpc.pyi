@@ -34,7 +34,9 @@ class ServerServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ServerServiceAsyncStub: ...
     GetServerInfo: _grpc.UnaryUnaryMultiCallable[_server_pb2.GetServerInfoRequest, _server_pb2.GetServerInfoResponse]
+    """Version and level of the API, and the caller as the server knows it. Reads no store."""
     GetStatus: _grpc.UnaryUnaryMultiCallable[_server_pb2.GetStatusRequest, _server_pb2.GetStatusResponse]
+    """Readiness and all that is degraded. A lost store is a problem in the answer, not an error."""
 
 @_typing.type_check_only
 class ServerServiceAsyncStub(ServerServiceStub):
@@ -42,7 +44,9 @@ class ServerServiceAsyncStub(ServerServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetServerInfo: _aio.UnaryUnaryMultiCallable[_server_pb2.GetServerInfoRequest, _server_pb2.GetServerInfoResponse]  # type: ignore[assignment]
+    """Version and level of the API, and the caller as the server knows it. Reads no store."""
     GetStatus: _aio.UnaryUnaryMultiCallable[_server_pb2.GetStatusRequest, _server_pb2.GetStatusResponse]  # type: ignore[assignment]
+    """Readiness and all that is degraded. A lost store is a problem in the answer, not an error."""
 
 class ServerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Asked by any caller."""
@@ -52,13 +56,15 @@ class ServerServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _server_pb2.GetServerInfoRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_server_pb2.GetServerInfoResponse, _abc.Awaitable[_server_pb2.GetServerInfoResponse]]: ...
+    ) -> _typing.Union[_server_pb2.GetServerInfoResponse, _abc.Awaitable[_server_pb2.GetServerInfoResponse]]:
+        """Version and level of the API, and the caller as the server knows it. Reads no store."""
 
     @_abc_1.abstractmethod
     def GetStatus(
         self,
         request: _server_pb2.GetStatusRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_server_pb2.GetStatusResponse, _abc.Awaitable[_server_pb2.GetStatusResponse]]: ...
+    ) -> _typing.Union[_server_pb2.GetStatusResponse, _abc.Awaitable[_server_pb2.GetStatusResponse]]:
+        """Readiness and all that is degraded. A lost store is a problem in the answer, not an error."""
 
 def add_ServerServiceServicer_to_server(servicer: ServerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
