@@ -211,11 +211,13 @@ def _conditions(wanted: AuditFilter, lead: sa.FromClause) -> list[sa.ColumnEleme
     if wanted.tenants is not None:
         one = len(wanted.tenants) == 1  # equality keeps the order of the index, a list does not
         conditions.append(lead.c.tenant == wanted.tenants[0] if one else lead.c.tenant.in_(wanted.tenants))
+    if wanted.reasons:
+        conditions.append(_decision.reason.in_(wanted.reasons))
     if wanted.since is not None:
         conditions.append(lead.c.at >= wanted.since)
     if wanted.until is not None:
         conditions.append(lead.c.at < wanted.until)
-    equal = ("principal_id", "session_id", "verdict", "reason", "rule", "moment", "policy_revision", "decision_id")
+    equal = ("principal_id", "session_id", "verdict", "rule", "moment", "policy_revision", "decision_id")
     conditions += [_decision[name] == getattr(wanted, name) for name in equal if getattr(wanted, name)]
     return conditions
 

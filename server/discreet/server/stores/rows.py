@@ -36,6 +36,7 @@ RECORD_COLUMNS = (
     "fields",
     "formula",
     "inputs",
+    "settled",
     "roots",
 )
 LEDGER_COLUMNS = (
@@ -98,6 +99,7 @@ def record_row(tenant: str, record: RecordFacts, revision: int) -> dict[str, obj
         "fields": _text(record.fields),
         "formula": record.formula,
         "inputs": _text(record.inputs),
+        "settled": _text(record.settled),
         "roots": _text(record.roots),
     }
 
@@ -129,7 +131,8 @@ def record_facts(row: Sequence[Any]) -> RecordFacts:
         _mapping(row[22]),
         row[23],
         refs(row[24]),
-        refs(row[25]),
+        () if row[25] == "[]" else tuple(json.loads(row[25])),
+        refs(row[26]),
     )
 
 

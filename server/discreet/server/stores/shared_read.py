@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from discreet.server.ports import StoreError
+
 T = TypeVar("T")
 
 
@@ -40,7 +42,10 @@ class SharedRead(Generic[T]):
             try:
                 result = await self._read()
             except asyncio.CancelledError:
-                answer.cancel()
+                for waiting in (answer, self._next):
+                    if waiting is not None:
+                        waiting.set_exception(StoreError("the store is closed"))
+                self._next = None
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to those who asked
                 answer.set_exception(error)

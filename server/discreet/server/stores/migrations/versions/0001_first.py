@@ -115,6 +115,7 @@ def _index() -> None:
         _column("fields", ID),
         _column("formula", ID),
         _column("inputs", ID),
+        _column("settled", ID),
         _column("roots", ID),
         sa.PrimaryKeyConstraint("tenant", "record_id", "version", "revision"),
         sqlite_with_rowid=False,
