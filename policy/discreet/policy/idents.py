@@ -63,9 +63,14 @@ def _kind_problem(text: str) -> str | None:
 
 def digest_problem(text: str) -> str | None:
     """What keeps a text from being a SHA-256 digest."""
-    if len(text) == DIGEST_CHARS and _DIGEST.fullmatch(text):
+    if len(text) == DIGEST_CHARS and _is_hex(text):
         return None
     return "must be 64 lower-case hex digits of a SHA-256" if text else "is empty"
+
+
+@lru_cache(maxsize=65_536)
+def _is_hex(text: str) -> bool:
+    return _DIGEST.fullmatch(text) is not None
 
 
 def name_problem(text: str) -> str | None:

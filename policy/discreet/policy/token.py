@@ -5,6 +5,7 @@ A token is not a secret and not a permission: a made-up one can only be refused 
 
 import base64
 import binascii
+from functools import lru_cache
 from typing import NamedTuple
 
 _VERSION = 1
@@ -43,6 +44,12 @@ def decode(text: str) -> Token:
     """The token that a text names. Raises BadToken; never accepts two spellings of one token."""
     if len(text) > TOKEN_CHARS_MAX:
         raise BadToken("is too long to be a token; give back one that an answer carried, unchanged")
+    return _decoded(text)
+
+
+@lru_cache(maxsize=4_096)
+def _decoded(text: str) -> Token:
+    """The token of a short text; remembered, since the bindings of a call mostly name one state."""
     try:
         body = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
