@@ -141,7 +141,7 @@ def _table(letters: str) -> dict[int, str]:
 
 # Letters of other scripts that print like Latin ones: capitals before case is folded, small letters after.
 _CAPITALS = _table("AАΑ BВΒ EЕΕ ZΖ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ CС SЅ TТΤ YУΥ XХΧ") | _INVISIBLE
-_SMALL = _table("aаαɑ bвβ dԁ eеε gɡ hһнհ iіıι jј kкκ lʟℓ mм nηո oоοօ pрρ qԛ cс sѕ tтτ uυμս vνѵ wωԝ xхχ yуγ")
+_SMALL = _table("aаαɑ bвβ dԁ eеε gɡ hһнհ iіıι jј kкκ lʟℓ mм nηո oоοօ pрρ qԛ cс sѕ tтτ uυμս vνѵ wωԝ xхχ yуγ zζ")
 
 
 @lru_cache(maxsize=65_536)
@@ -156,4 +156,4 @@ def skeleton(text: str) -> str:
     True
     """
     folded = unicodedata.normalize("NFKC", text.translate(_CAPITALS).casefold())
-    return folded.translate(_CAPITALS).casefold().translate(_SMALL)
+    return unicodedata.normalize("NFKC", folded.translate(_CAPITALS).casefold().translate(_SMALL))

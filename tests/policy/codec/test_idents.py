@@ -65,7 +65,10 @@ GREEK_BY_CASE = set("\u0397\u03b7\u039c\u03bc\u039d\u03bd\u03a5\u03c5\u0393\u03b
 def test_a_skeleton_is_its_own_and_that_of_other_cases(text: str) -> None:
     """SRC-08: folding twice changes nothing, and case alone makes no other id."""
     assert skeleton(skeleton(text)) == skeleton(text)
-    if not GREEK_BY_CASE & set(text) and text.upper().casefold() == text.casefold() == text.lower().casefold():
+    if (
+        not GREEK_BY_CASE & set(unicodedata.normalize("NFKD", text))
+        and text.upper().casefold() == text.casefold() == text.lower().casefold()
+    ):
         assert skeleton(text.upper()) == skeleton(text.lower()) == skeleton(text)
 
 
@@ -126,4 +129,8 @@ def test_trust_is_derived_from_collector_and_list_alone() -> None:
     assert world(memo).one(snapshot=listed).evidence[0].trusted_hit
     other = world(record(collector="memo-importer")).one()
     assert (other.reason, other.evidence[0].allowlisted) == (Reason.UNTRUSTED_SOURCE, False)
-    assert world(record(source_label="", collector="")).one().reason is Reason.UNTRUSTED_SOURCE
+    nameless = record(source_label="", collector="wiki-importer")
+    assert world(nameless).one().reason is Reason.UNTRUSTED_SOURCE
+    declared = edit(world(nameless).snapshot, sources={"": edit(SOURCES["wiki"], label="")})
+    result = world(nameless).one(snapshot=declared)
+    assert (result.reason, result.evidence[0].trusted_hit) == (Reason.UNTRUSTED_SOURCE, False)
