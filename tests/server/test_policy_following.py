@@ -191,6 +191,8 @@ async def test_a_policy_that_is_too_old_withholds_until_the_source_is_read_again
             return verdicts(await running.lines.agent.check(check())) == [("WITHHOLD", "POLICY_STALE")]
 
         await eventually(is_stale)
+        status = await running.lines.operator.status()
+        assert (status.ready, [p for p in status.problems if "policy-max-age" in p] != []) == (False, True)
         git(repo.path, "branch", "-m", "elsewhere", "main")
 
         async def is_fresh() -> bool:

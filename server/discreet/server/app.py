@@ -79,7 +79,7 @@ class Server:
             await self.policies.start()
             reader = FactReader(self.store, head)
             self.methods = self._methods(reader)
-            await self.health.set(serving=self.policies.snapshot is not None)
+            await self.health.set(serving=self.policies.usable())
             await self.listeners.start(self.edge, self.health, self.methods.unary, self.methods.streams)
         except BaseException:
             await self.listeners.stop(0)
@@ -139,7 +139,7 @@ class Server:
                 self.log.error("store does not answer: everything is withheld", error=why)
 
     async def _set_health(self) -> None:
-        serving = self._store_answers and self.policies.snapshot is not None
+        serving = self._store_answers and self.policies.usable()
         if await self.health.set(serving=serving):
             self.log.info("health", serving=serving, problems=self.problems())
 
@@ -148,6 +148,8 @@ class Server:
         following, found = self.policies.following, []
         if self.policies.snapshot is None:
             found.append("policy: no revision is in force yet")
+        if self.policies.stale():
+            found.append("policy: the revision in force is older than its policy-max-age; everything is withheld")
         if following.unreachable:
             found.append(f"policy source: {following.unreachable}")
         if following.error:

@@ -163,7 +163,7 @@ def load_config(file: Path | None, given: Mapping[str, object]) -> ServerConfig:
     if "policy" not in settings:
         raise ConfigRefused("policy: not given; name a directory or the URL of a Git repository")
     known = {f.name for f in fields(ServerConfig)}
-    return ServerConfig(**{name: value for name, value in settings.items() if name in known})  # type: ignore[arg-type]
+    return ServerConfig(**{name: value for name, value in settings.items() if name in known})  # type: ignore[arg-type] # checked by the file's model or the command line
 
 
 def _from_file(file: Path) -> dict[str, object]:

@@ -213,6 +213,15 @@ class Policies:
         oldest = min(following.read_ns, following.pending_ns if following.pending_ns is not None else following.read_ns)
         return max(0, (now - oldest) // 1_000)
 
+    def stale(self) -> bool:
+        """True where the revision in force may be outdated for longer than it allows: everything is withheld."""
+        held = self.snapshot
+        return held is not None and held.policy_max_age_us is not None and self.age_us() > held.policy_max_age_us
+
+    def usable(self) -> bool:
+        """True where there is a revision to decide under."""
+        return self.snapshot is not None and not self.stale()
+
     def _read(self) -> None:
         if self.following.unreachable:
             self._log.info("policy source can be read again", source=self._source.shown)

@@ -76,7 +76,7 @@ def _filter(call: Call, request: pb.QueryDecisionsRequest) -> AuditFilter:
         record_id=fields.record_id(request.record_id, "record_id") if request.record_id else "",
         source_label=fields.label(request.source_label, "source_label") if request.source_label else "",
         verdict=_word(Verdict, request.verdict, "verdict"),
-        reason=_word(Reason, request.reason, "reason"),
+        reasons=_reasons(_word(Reason, request.reason, "reason")),
         rule=fields.optional_text(request.rule, "rule", RULE_BYTES_MAX),
         moment=_word(Moment, request.moment, "moment"),
         since=since,
@@ -89,6 +89,13 @@ def _word(words: type[Word], number: int, path: str) -> int:
     if number and number not in [int(word) for word in words]:
         raise Malformed(path, f"has no meaning for {number}", f"give one of {', '.join(word.short for word in words)}")
     return number
+
+
+def _reasons(reason: int) -> tuple[int, ...]:
+    """The causes to look for: what a reader was told as NOT_AVAILABLE stands under its cause."""
+    if reason == Reason.NOT_AVAILABLE:
+        return tuple(int(cause) for cause in Reason if cause.looks_unavailable)
+    return (reason,) if reason else ()
 
 
 def _record(hit: AuditHit) -> tuple[pb.AuditRow, pb.DecisionRecord]:

@@ -70,7 +70,7 @@ class ServerInfo:
         snapshot, following = self._policies.snapshot, self._policies.following
         status = pb.GetStatusResponse(
             instance=self._instance,
-            ready=head is not None and snapshot is not None,
+            ready=head is not None and self._policies.usable(),
             problems=problems,
             policy=policy_message(snapshot),
             policy_lag_ms=self._policies.age_us() // 1_000,

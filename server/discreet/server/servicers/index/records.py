@@ -19,7 +19,7 @@ from discreet.server.servicers import fields
 from discreet.server.servicers.index import inputs
 from discreet.server.servicers.index.messages import record_message, token_of
 from discreet.server.servicers.index.registering import Registered, Registration
-from discreet.server.servicers.index.transacting import Transacting, held
+from discreet.server.servicers.index.transacting import Edit, Transacting, held
 from discreet.server.servicers.paging import cursor_of, page_token
 from discreet.v1 import common_pb2
 from discreet.v1 import index_pb2 as pb
@@ -111,19 +111,22 @@ class Records:
         def work(index: Work, snapshot: Snapshot | None) -> Head:
             if successor is not None:
                 held(index, tenant, successor, "successor")
-            return self._transacting.edit(
-                index, call, tenant, ref, snapshot, lambda record: _superseded(index, tenant, record, successor), change
-            )
+            edit = Edit("successor", lambda record: _superseded(index, tenant, record, successor))
+            return self._transacting.edit(index, call, tenant, ref, snapshot, edit, change)
 
         return pb.SupersedeResponse(token=token_of(await self._transacting.change(call, work)))
 
     async def suspend(self, call: Call, request: pb.SuspendRequest) -> pb.SuspendResponse:
         """Hides until resumed."""
-        return pb.SuspendResponse(token=await self._edit(call, request, lambda record: replace(record, suspended=True)))
+        return pb.SuspendResponse(
+            token=await self._edit(call, request, "", lambda record: replace(record, suspended=True))
+        )
 
     async def resume(self, call: Call, request: pb.ResumeRequest) -> pb.ResumeResponse:
         """Ends a suspension."""
-        return pb.ResumeResponse(token=await self._edit(call, request, lambda record: replace(record, suspended=False)))
+        return pb.ResumeResponse(
+            token=await self._edit(call, request, "", lambda record: replace(record, suspended=False))
+        )
 
     async def set_scopes(self, call: Call, request: pb.SetScopesRequest) -> pb.SetScopesResponse:
         """Replaces the scopes of which a reader needs one."""
@@ -132,18 +135,20 @@ class Records:
         def edit(record: RecordFacts) -> RecordFacts:
             return record if set(record.scopes) == set(scopes) else replace(record, scopes=scopes)
 
-        return pb.SetScopesResponse(token=await self._edit(call, request, edit))
+        return pb.SetScopesResponse(token=await self._edit(call, request, "scopes", edit))
 
     async def record_assessment(self, call: Call, request: pb.RecordAssessmentRequest) -> pb.RecordAssessmentResponse:
         """Says until when the record is eligible."""
         expires_at = fields.optional_time(request, "expires_at")
-        token = await self._edit(call, request, lambda record: replace(record, assessment_expires_at=expires_at))
+        token = await self._edit(
+            call, request, "assessment", lambda record: replace(record, assessment_expires_at=expires_at)
+        )
         return pb.RecordAssessmentResponse(token=token)
 
     async def mark_unreachable(self, call: Call, request: pb.MarkUnreachableRequest) -> pb.MarkUnreachableResponse:
         """Says whether the original can be reached."""
         unreachable = not request.reachable
-        token = await self._edit(call, request, lambda record: replace(record, unreachable=unreachable))
+        token = await self._edit(call, request, "reachability", lambda record: replace(record, unreachable=unreachable))
         return pb.MarkUnreachableResponse(token=token)
 
     async def _edit(
@@ -154,14 +159,15 @@ class Records:
         | pb.SetScopesRequest
         | pb.RecordAssessmentRequest
         | pb.MarkUnreachableRequest,
-        edit: Callable[[RecordFacts], RecordFacts],
+        settles: str,
+        apply: Callable[[RecordFacts], RecordFacts],
     ) -> str:
         """The token after an edit of one record that says why."""
         tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
         change = Change(call.name, ref, reason=fields.reason(request.reason))
 
         def work(index: Work, snapshot: Snapshot | None) -> Head:
-            return self._transacting.edit(index, call, tenant, ref, snapshot, edit, change)
+            return self._transacting.edit(index, call, tenant, ref, snapshot, Edit(settles, apply), change)
 
         return token_of(await self._transacting.change(call, work))
 
@@ -221,7 +227,7 @@ def _named(ref: Ref | None) -> str:
 
 def _outcome(found: Registered) -> pb.PutOutcome:
     if found.refused is None:
-        return pb.PutOutcome(kind=_KINDS[found.kind])
+        return pb.PutOutcome(kind=_KINDS[found.kind], message=found.note)
     reason = common_pb2.Reason.ValueType(found.refused.reason.value)
     return pb.PutOutcome(kind=_KINDS[found.kind], reason=reason, message=found.refused.message)
 

@@ -40,10 +40,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What became of one input: "created", "updated", "unchanged" or "refused"."""
+    """What became of one input: "created", "updated", "unchanged" or "refused". `note`: what was left as it is."""
 
     kind: str
     refused: Refused | None = None
+    note: str = ""
 
 
 class Registration:
@@ -84,12 +85,13 @@ class Registration:
         known = self._records.get(given.ref)
         record = self._created(given) if known is None else self._updated(given, known)
         superseded = self._supersede(given)
+        note = _left(given, known) if known is not None else ""
         if known is not None and not superseded and _same(record, known):
-            return Registered("unchanged")
+            return Registered("unchanged", note=note)
         if known is None or not _same(record, known):
             self._write(record)
             self.changes.append(Change(self._call.name, given.ref))
-        return Registered("created" if known is None else "updated")
+        return Registered("created" if known is None else "updated", note=note)
 
     def _write(self, record: RecordFacts) -> None:
         self._records[record.ref] = self._written[record.ref] = record
@@ -131,24 +133,29 @@ class Registration:
     def _updated(self, given: RecordInput, known: RecordFacts) -> RecordFacts:
         """The same version with the metadata of the input.
 
-        What operators said of it stays, and it becomes current by nothing.
+        What operators decided of it stays, and it becomes current by nothing.
         """
+        settled = known.settled
         return replace(
             known,
             current=self._currents.get(known.record_id) == known.ref,
             as_of=given.as_of,
             basis=given.basis,
-            scopes=given.scopes,
+            scopes=known.scopes if "scopes" in settled else given.scopes,
             attributes=given.attributes,
-            assessment_expires_at=given.assessment_expires_at,
+            assessment_expires_at=(
+                known.assessment_expires_at if "assessment" in settled else given.assessment_expires_at
+            ),
             collector=self._call.caller.name,
             recorded_at=self._index.now,
         )
 
     def _supersede(self, given: RecordInput) -> bool:
-        """Marks the version that the input replaces; a revoked one stays as it is."""
+        """Marks the version that the input replaces; a revoked one, and one that an operator settled, stays as it is."""
         earlier = self._records.get(given.supersedes) if given.supersedes is not None else None
         if earlier is None or earlier.superseded_by == given.ref or earlier.revoked is not None:
+            return False
+        if "successor" in earlier.settled:
             return False
         current = self._currents.get(earlier.record_id) == earlier.ref
         self._write(replace(earlier, superseded_by=given.ref, current=current, recorded_at=self._index.now))
@@ -272,6 +279,16 @@ def _fixed(given: RecordInput, known: RecordFacts) -> list[tuple[str, object, ob
         ("formula", given.formula, known.formula),
         ("inputs", given.inputs, known.inputs),
     ]
+
+
+def _left(given: RecordInput, known: RecordFacts) -> str:
+    """Says which of an input's values were not taken, since an operator decided otherwise."""
+    differs = {
+        "scopes": set(given.scopes) != set(known.scopes),
+        "assessment": given.assessment_expires_at != known.assessment_expires_at,
+    }
+    names = [name for name in known.settled if differs.get(name)]
+    return f"{' and '.join(names)} left as an operator set {'it' if len(names) == 1 else 'them'}" if names else ""
 
 
 def _same(one: RecordFacts, other: RecordFacts) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from discreet.policy.facts import RecordFacts, Ref
 from discreet.policy.idents import skeleton
@@ -30,6 +30,13 @@ class _PolicyMoved(Exception):
 
     def __init__(self, number: int) -> None:
         self.number = number
+
+
+class Edit(NamedTuple):
+    """A change of one record. `settles`: what an operator who makes it decides for good ("" where nothing is)."""
+
+    settles: str
+    apply: Callable[[RecordFacts], RecordFacts]
 
 
 class Transacting:
@@ -80,14 +87,18 @@ class Transacting:
         tenant: str,
         ref: Ref,
         snapshot: Snapshot | None,
-        edit: Callable[[RecordFacts], RecordFacts],
+        edit: Edit,
         change: Change,
     ) -> Head:
         """Writes the edited record as a new revision, or nothing where the edit changes nothing."""
         record = held(index, tenant, ref)
         require_keeper(call, tenant, record, snapshot)
         require_standing(record)
-        edited = edit(record)
+        edited = edit.apply(record)
+        if edited != record and call.caller.role is Role.COLLECTOR and edit.settles in record.settled:
+            raise Precondition(f"record: an operator decided its {edit.settles}, which stays; ask one to change it")
+        if edit.settles and call.caller.role is not Role.COLLECTOR:
+            edited = replace(edited, settled=tuple(sorted({*record.settled, edit.settles})))
         if edited != record:
             index.write_records(tenant, [(replace(edited, recorded_at=index.now), skeleton(ref.record_id))])
             self.audit(index, call, tenant, [change])
