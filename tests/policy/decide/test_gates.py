@@ -63,10 +63,10 @@ def test_what_is_stopped_offers_nothing(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
-def test_evidence_is_masked_only_where_availability_stopped(fault: Fault) -> None:
-    """A5, F11: readers who fail on existence or scope see one blank view a binding; auditors see the facts."""
+def test_evidence_is_masked_where_the_reader_did_not_pass_availability(fault: Fault) -> None:
+    """A5, F11: readers who did not pass existence and scope see a blank view a binding; auditors see the facts."""
     result = fault.change(passing()).one()
-    hidden = fault.gate is Gate.AVAILABILITY
+    hidden = fault.gate in {Gate.POLICY_AGE, Gate.AVAILABILITY}
     assert masked(result) == ((MASKED,) if hidden else result.evidence)
     if fault.reason is Reason.SCOPE_DENIED:
         assert result.evidence[0].source_label == "ledger-feed"

@@ -9,7 +9,7 @@ import pytest
 from discreet.policy.facts import PrincipalGrants
 from discreet.policy.words import ActionTendency, Moment, Reason, Verdict
 from discreet.v1 import disclosure_pb2
-from tests.policy.decide.faults import AVAILABILITY, FAULTS, Fault, bindings, passing, records
+from tests.policy.decide.faults import AVAILABILITY, FAULTS, Fault, bindings, old_policy, passing, records
 from tests.policy.decide.replies import reply, reply_bytes, row
 from tests.policy.decide.world import (
     DAY,
@@ -56,6 +56,12 @@ def test_unknown_and_forbidden_are_the_same_bytes(moment: Moment, locale: str) -
     asked = edit(passing(), moment=moment, locale=locale, need_advice=True)
     replies = {name: reply_bytes(change(asked)) for name, change in HIDDEN.items()}
     assert len(set(replies.values())) == 1, [name for name, each in replies.items() if each != replies["unknown"]]
+
+
+def test_what_stops_before_scope_is_judged_tells_nothing() -> None:
+    """F11, A12: under a policy that is too old, what is visible, forbidden and unknown gives the same bytes."""
+    replies = {reply_bytes(old_policy(change(passing()))) for change in HIDDEN.values()}
+    assert replies == {reply_bytes(old_policy(passing()))}
 
 
 def test_the_audit_tells_them_apart() -> None:
