@@ -7,7 +7,7 @@ import pytest
 from discreet.policy.facts import Ref
 from discreet.policy.request import Claim
 from discreet.policy.words import ActionTendency, Effect, Gate, Reason, Verdict
-from tests.policy.decide.faults import fields, records
+from tests.policy.decide.faults import fields, old_policy, records
 from tests.policy.decide.replies import reply, reply_bytes, row
 from tests.policy.decide.world import (
     OTHER_DIGEST,
@@ -75,6 +75,20 @@ def test_a_purge_is_told_to_all_foreign_readers_alike() -> None:
     (result,) = reply(foreign[0]).results
     assert (Verdict(result.verdict), len(result.evidence)) == (Verdict.PURGE, 0)
     assert not result.output.gap.HasField("record")
+
+
+def test_ones_own_history_out_of_scope_looks_like_an_unknown_id() -> None:
+    """F11, DSC-05: scope gone, record gone, another's entry and a made-up id are one reply, under an old policy, too."""
+    own = figure_world().replayed()
+    hidden = [
+        edit(own, grants=edit(own.grants, grants=())),
+        edit(own, records=()),
+        records(scopes=("board",), suspended=True)(own),
+        figure_world().replayed(principal_id="bo"),
+        edit(own, ledger={}, stored={}),
+    ]
+    assert len({reply_bytes(given) for given in hidden}) == 1
+    assert len({reply_bytes(old_policy(given)) for given in (own, *hidden)}) == 1
 
 
 def test_a_revoke_that_is_not_due_waits_behind_the_scope() -> None:
