@@ -17,6 +17,7 @@ from tests.server.faults import FaultyStore
 from tests.server.support import (
     Lines,
     PolicyRepo,
+    Running,
     Spawned,
     audit_rows,
     check,
@@ -120,12 +121,12 @@ async def test_a_watch_of_health_does_not_hold_up_the_drain(spawned: Spawned) ->
     assert await asyncio.wait_for(spawned.process.wait(), 8) == 0
 
 
-async def test_health_is_said_for_each_service(spawned: Spawned) -> None:
+async def test_health_is_said_for_each_service(running: Running) -> None:
     """A watcher of one service is told of that one."""
     for service in ("DisclosureService", "IndexService", "AuditService", "ServerService"):
         name = f"discreet.v1.{service}"
         request = health_pb2.HealthCheckRequest(service=name).SerializeToString()
-        assert await health(spawned.lines, request) == health_pb2.HealthCheckResponse.SERVING
+        assert await health(running.lines, request) == health_pb2.HealthCheckResponse.SERVING
 
 
 async def test_an_interrupt_stops_it_too(spawned: Spawned) -> None:

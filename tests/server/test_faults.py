@@ -211,3 +211,22 @@ async def test_a_caller_that_gave_up_stops_the_work(faulty: Running, store: Faul
     asked = time.monotonic()
     assert verdicts(await faulty.lines.agent.check(check())) == [("ALLOW", "NONE")]
     assert time.monotonic() - asked < 1
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_a_database_file_that_was_removed_or_replaced_takes_nothing_more(
+    running: Running, place: Path, replaced: bool
+) -> None:
+    """A12, F7: SQLite goes on in a file without a name; what was recorded there would be gone with the process."""
+    await running.lines.collector.put(document())
+    assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
+    for name in ("discreet.db", "discreet.db-wal", "discreet.db-shm"):
+        (place / name).unlink(missing_ok=True)
+    if replaced:
+        (place / "discreet.db").touch()
+    assert verdicts(await running.lines.agent.check(check())) == [("WITHHOLD", "DEPENDENCY_UNAVAILABLE")]
+    assert commit_verdicts(await running.lines.agent.commit(commit())) == [("WITHHOLD", "DEPENDENCY_UNAVAILABLE")]
+    suspend = index_pb2.SuspendRequest(tenant=TENANT, record=ref(), reason="a mistake")
+    assert (await running.lines.operator.refused(suspend)).code() is grpc.StatusCode.UNAVAILABLE
+    status = await running.lines.operator.status()
+    assert (status.ready, "store: does not answer" in status.problems) == (False, True)

@@ -288,3 +288,14 @@ async def test_a_revision_published_elsewhere_is_taken_from_sql(running: Running
         check(segment("s1", binding("notes/plan")), moment=common_pb2.MOMENT_RETRIEVE)
     )
     assert (verdicts(answer), answer.policy.number) == ([("ALLOW", "NONE")], 2)
+
+
+async def test_credentials_of_a_source_are_in_no_log_and_no_status(place: Path) -> None:
+    """GIT-04: at the most talkative level, with a source that cannot be reached."""
+    url = "https://tok3n-AB:x@127.0.0.1:1/policies.git?key=tok3n-AB"
+    async with in_process(config_of(place, url)) as running:
+        status = await running.lines.operator.status()
+        assert "https://127.0.0.1:1/policies.git@HEAD: cannot be fetched" in status.policy_error
+        assert "tok3n-AB" not in str(status)
+    assert "policies.git" in running.log.getvalue()
+    assert "tok3n-AB" not in running.log.getvalue()

@@ -10,6 +10,7 @@ import json
 from google.protobuf.message import Message
 
 from discreet.policy.codec import Malformed
+from discreet.policy.idents import EXACT_BYTES_MAX, text_problem
 
 TOKEN_CHARS_MAX = 4_096
 
@@ -43,9 +44,16 @@ def cursor_of(request: Message, token: str, *kinds: type[str | int]) -> tuple[st
         raise _bad() from None
     if query != _query(request) or [type(part) for part in cursor] != list(kinds):
         raise _bad()
-    if any(isinstance(part, int) and not 0 <= part < 1 << 63 for part in cursor):
+    if not all(_possible(part) for part in cursor):
         raise _bad()
     return tuple(cursor)
+
+
+def _possible(part: str | int) -> bool:
+    """True for what a database can hold: a token is the caller's text, and JSON can write more than that."""
+    if isinstance(part, int):
+        return 0 <= part < 1 << 63
+    return text_problem(part, EXACT_BYTES_MAX) is None
 
 
 def _bad() -> Malformed:

@@ -151,7 +151,10 @@ class Registration:
         )
 
     def _supersede(self, given: RecordInput) -> bool:
-        """Marks the version that the input replaces; a revoked one, and one that an operator settled, stays as it is."""
+        """Marks the version that the input replaces.
+
+        A revoked one, and one that an operator settled, stays as it is.
+        """
         earlier = self._records.get(given.supersedes) if given.supersedes is not None else None
         if earlier is None or earlier.superseded_by == given.ref or earlier.revoked is not None:
             return False
