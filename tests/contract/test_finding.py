@@ -91,13 +91,11 @@ def matches(row: AuditRecord, key: DecisionKey, wanted: AuditFilter) -> bool:
     given = {
         "principal_id": row.principal_id,
         "session_id": row.session_id,
-        **{
-            name: getattr(key, name)
-            for name in ("verdict", "reason", "rule", "moment", "policy_revision", "decision_id")
-        },
+        **{name: getattr(key, name) for name in ("verdict", "rule", "moment", "policy_revision", "decision_id")},
     }
     return (
         all(not getattr(wanted, name) or getattr(wanted, name) == value for name, value in given.items())
+        and (not wanted.reasons or key.reason in wanted.reasons)
         and (wanted.tenants is None or row.tenant in wanted.tenants)
         and (not wanted.record_id or wanted.record_id in key.record_ids)
         and (not wanted.source_label or wanted.source_label in key.labels)
@@ -119,7 +117,7 @@ async def test_every_filter_finds_what_a_plain_filter_finds(store: Store) -> Non
         "record_id": ["", "doc/a", "doc/none"],
         "source_label": ["", "peps"],
         "verdict": [0, Verdict.WITHHOLD],
-        "reason": [0, Reason.STALE],
+        "reasons": [(), (Reason.STALE,), (Reason.STALE, Reason.SUSPENDED)],
         "rule": ["", "r2"],
         "moment": [0, Moment.PUBLISH],
         "since": [None, Micros(AT + 3)],

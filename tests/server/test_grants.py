@@ -80,6 +80,38 @@ async def test_a_successor_that_is_taken_back_leaves_its_version_current(running
         assert told == (ALLOWED if clear else [("WITHHOLD", "SUPERSEDED")])
 
 
+async def test_what_an_operator_decided_is_undone_by_no_registration(running: Running) -> None:
+    """B5, B8: registering the same version again, as every import does, opens nothing that an operator closed."""
+    lines = running.lines
+    await lines.collector.put(document(scopes=["public"]))
+    closed = index_pb2.SetScopesRequest(tenant=TENANT, record=ref(), scopes=["board"], reason="for the board")
+    await lines.operator.call(closed)
+    await lines.operator.call(index_pb2.RecordAssessmentRequest(tenant=TENANT, record=ref(), reason="in doubt"))
+    again = await lines.collector.put(document(scopes=["public"]))
+    assert [(outcome.kind, outcome.message) for outcome in again.outcomes] == [
+        (index_pb2.PutOutcome.KIND_UNCHANGED, "assessment and scopes left as an operator set them")
+    ]
+    assert verdicts(await lines.agent.check(check())) == HIDDEN
+    opened = index_pb2.SetScopesRequest(tenant=TENANT, record=ref(), scopes=["public"], reason="open again")
+    assert (await lines.collector.refused(opened)).code().name == "FAILED_PRECONDITION"
+    await lines.operator.call(opened)
+    assert verdicts(await lines.agent.check(check())) == [("WITHHOLD", "ELIGIBILITY_UNKNOWN")]
+
+
+async def test_denials_are_found_by_what_readers_were_told(running: Running) -> None:
+    """F7, F11: NOT_AVAILABLE finds every cause behind it, and each cause is found by itself."""
+    lines = running.lines
+    await lines.collector.put(document(scopes=["desk"]))
+    await lines.agent.check(check(segment("s1"), segment("s2", binding("handbook/none"))))
+    told = await lines.auditor.decisions(tenant=TENANT, reason=common_pb2.REASON_NOT_AVAILABLE)
+    assert sorted(common_pb2.Reason.Name(found.decision.reason) for found in told) == [
+        "REASON_DOCUMENT_UNKNOWN",
+        "REASON_SCOPE_DENIED",
+    ]
+    one = await lines.auditor.decisions(tenant=TENANT, reason=common_pb2.REASON_SCOPE_DENIED)
+    assert [found.decision.segment_id for found in one] == ["s1"]
+
+
 async def test_addresses_match_as_whole_texts(running: Running) -> None:
     """SRC-01, SRC-02: record ids are compared whole: no prefix, suffix, user-info or scheme of one opens another."""
     lines = running.lines

@@ -107,6 +107,7 @@ def _stopped(key: str, subject: Subject, trace: tuple[Gate, ...], stop: Stop) ->
         next=Next.NONE if blind else NEXT[stop.reason],
         action_tendency=ActionTendency.NONE,
         evidence=_evidence(subject, reached),
+        blind=blind or trace[-1] is Gate.POLICY_AGE,
         stop=stop,
         rule=stop.rule,
         custom_reason=stop.custom_reason,
@@ -183,8 +184,8 @@ def _evidence(subject: Subject, reached: bool) -> tuple[EvidenceView, ...]:
 
 
 def masked(decision: SegmentDecision) -> tuple[EvidenceView, ...]:
-    """The evidence as a reader may see it: all alike wherever they are told NOT_AVAILABLE."""
-    if decision.template_id == "NOT_AVAILABLE":
+    """The evidence as a reader may see it: all alike unless they passed tenant, existence and scope."""
+    if decision.blind:
         return (MASKED,) * (0 if decision.by_ledger_id else len(decision.evidence))
     return decision.evidence
 

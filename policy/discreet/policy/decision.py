@@ -74,6 +74,10 @@ class SegmentDecision(NamedTuple):
     changed: tuple[Changed, ...] = ()
     fault: str = "none"
     by_ledger_id: bool = False
+    blind: bool = False
+    """The reader is not known to have passed tenant, existence and scope: the reply shows nothing of the evidence
+    (F11).
+    """
 
 
 @dataclass(frozen=True, slots=True)

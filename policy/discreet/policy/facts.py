@@ -62,6 +62,10 @@ class RecordFacts:
     fields: Attributes = field(default_factory=dict)
     formula: str = ""
     inputs: tuple[Ref, ...] = ()
+    settled: tuple[str, ...] = ()
+    """What an operator decided of it, sorted: "assessment", "reachability", "scopes", "successor". No collector
+    undoes it.
+    """
     roots: tuple[Ref, ...] = ()
     """Everything that it rests on, transitively (`of` and `inputs` and theirs), fixed at registration; at most 256."""
 

@@ -570,7 +570,7 @@ class QueryDecisionsRequest(_message.Message):
     verdict: _common_pb2.Verdict.ValueType
     """Unspecified: any."""
     reason: _common_pb2.Reason.ValueType
-    """The cause: NOT_AVAILABLE, which is told to readers alone, matches nothing. Unspecified: any."""
+    """The cause; NOT_AVAILABLE: any cause that readers are told as that. Unspecified: any."""
     rule: _builtins.str
     """A rule's id; up to 256 bytes."""
     moment: _common_pb2.Moment.ValueType

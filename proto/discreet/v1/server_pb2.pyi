@@ -119,7 +119,7 @@ class GetStatusResponse(_message.Message):
     instance: _builtins.str
     """Names this server process."""
     ready: _builtins.bool
-    """True where the store answers and a policy revision is in force. Says nothing of the policy's age: see `policy_lag_ms`."""
+    """True where the store answers and a policy revision is in force that is not older than its `policy-max-age`."""
     policy_lag_ms: _builtins.int
     """Time since a revision not in force was first seen, or since the source was last read, whichever is longer; where this
     process never read it, since the revision in force was published. Milliseconds.

@@ -1,11 +1,13 @@
-"""What the server needs from the world: clock and store. Adapters implement these; servicers and workers know nothing else.
+"""What the server needs from the world: clock and store.
 
-The store's contract, held by one suite on every adapter:
-- One row `authority(epoch, seq, changed_seq, policy_revision)`. Every transaction that changes what may be disclosed, or records
-  a disclosure, takes it exclusively first and numbers its events from `seq`; so number order is commit order, without gaps.
+Adapters implement these; servicers and workers know nothing else. The store's contract, held by one suite on every
+adapter:
+- One row `authority(epoch, seq, changed_seq, policy_revision)`. Every transaction that changes what may be disclosed,
+  or records a disclosure, takes it exclusively first and numbers its events from `seq`; so number order is commit
+  order, without gaps.
 - Record revisions, grants, ledger entries and audit rows are immutable; nothing is updated or deleted.
-- Decision reads run on connections that cannot write; commits and audit rows on ones that can write ledger, audit and authority
-  alone; index changes on a third kind (A13).
+- Decision reads run on connections that cannot write; commits and audit rows on ones that can write ledger, audit and
+  authority alone; index changes on a third kind (A13).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +21,10 @@ T = TypeVar("T")
 
 
 class StoreError(Exception):
-    """The store could not answer: lost, busy past its time limit, or refusing. Nothing is known to have been written."""
+    """The store could not answer: lost, busy past its time limit, or refusing.
+
+    Nothing is known to have been written.
+    """
 
 
 class OutcomeUnknown(StoreError):
@@ -39,7 +44,10 @@ class Clock(Protocol):
 
 
 class Head(NamedTuple):
-    """The authority row, with the database's clock. `seq` numbers every event, `changed_seq` is the last that changed facts."""
+    """The authority row, with the database's clock.
+
+    `seq` numbers every event, `changed_seq` is the last that changed facts.
+    """
 
     epoch: str
     seq: int
@@ -76,8 +84,11 @@ class NaturalKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A segment to be committed. `fingerprint`: SHA-256 over digest, bindings and principal; another one under the same key
-    refuses the whole job. `bases`: every root with the revision it was judged at; a differing one overtakes the job."""
+    """A segment to be committed.
+
+    `fingerprint`: SHA-256 over digest, bindings and principal; another one under the same key refuses the whole job.
+    `bases`: every root with the revision it was judged at; a differing one overtakes the job.
+    """
 
     ledger_id: str
     key: NaturalKey
@@ -90,7 +101,10 @@ class LedgerEntry:
     need_advice: bool
     bases: tuple[tuple[Ref, int], ...]
     valid_until: Micros | None
-    """The earliest end of any assessment or grant that it rests on: compared with the database's clock inside the lock."""
+    """The earliest end of any assessment or grant that it rests on.
+
+    Compared with the database's clock inside the lock.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +138,8 @@ class DecisionKey(NamedTuple):
 class Job:
     """What one call records in one transaction: audit row, and for a commit its entries.
 
-    With entries: the whole job is written only if policy revision, grant revision and every base still stand and nothing has
+    With entries: the whole job is written only if policy revision, grant revision and every base still stand and
+    nothing has
     expired, else nothing of it. `store_within_us`: `store_by` is the commit's time plus this.
     """
 
@@ -175,7 +190,7 @@ class AuditFilter(NamedTuple):
     record_id: str = ""
     source_label: str = ""
     verdict: int = 0
-    reason: int = 0
+    reasons: tuple[int, ...] = ()
     rule: str = ""
     moment: int = 0
     since: Micros | None = None
@@ -212,9 +227,10 @@ class GrantRow(NamedTuple):
 
 
 class Work(Protocol):
-    """One index transaction: the authority row is held, reads see the present, writes are numbered by `seq` and all land or none.
+    """One index transaction: the authority row is held, writes are numbered by `seq`, and all land or none.
 
-    Runs in the store's writer, synchronously; it must be quick and do nothing but reads and writes of this port.
+    Reads see the present. Runs in the store's writer, synchronously; it must be quick and do nothing but reads and
+    writes of this port.
     """
 
     @property
@@ -244,12 +260,18 @@ class Work(Protocol):
         ...
 
     def lookalike(self, tenant: str, label: str, record_id: str, skeleton: str) -> str | None:
-        """Another record id of the same source with the same skeleton (see `discreet.policy.idents`), if there is one."""
+        """Another record id of the same source with the same skeleton (see `discreet.policy.idents`).
+
+        If there is one.
+        """
         ...
 
     def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
-        """Appends revisions with their id's skeleton; `revision` is set by the store; a record with `current` takes over from the
-        present current version (of which the store writes the new revision). One event a record id; returns the last seq."""
+        """Appends revisions with their id's skeleton; returns the last seq.
+
+        `revision` is set by the store. A record with `current` takes over from the present current version, of which
+        the store writes the new revision. One event a record id.
+        """
         ...
 
     def grants(self, tenant: str, principal_id: str) -> PrincipalGrants:
@@ -286,11 +308,14 @@ class Store(Protocol):
 
     @property
     def kind(self) -> str:
-        """ "sqlite" or "postgresql"."""
+        """Which database: "sqlite" or "postgresql"."""
         ...
 
     async def open(self) -> Head:
-        """Connects, checks version, durability and schema, and returns the head. Raises StoreError saying what is wrong."""
+        """Connects, checks version, durability and schema, and returns the head.
+
+        Raises StoreError saying what is wrong.
+        """
         ...
 
     async def close(self) -> None:
@@ -306,8 +331,11 @@ class Store(Protocol):
         ...
 
     async def fetch(self, tenant: str, ids: FactIds) -> Facts:
-        """All facts that the ids name, in one consistent read: the record versions, the current version of each record id, the
-        roots of both, the principal's grants, ledger entries with the records of their roots, receipt keys."""
+        """All facts that the ids name, in one consistent read.
+
+        The record versions, the current version of each record id, the roots of both, the principal's grants, ledger
+        entries with the records of their roots, receipt keys.
+        """
         ...
 
     async def find_commits(self, keys: Sequence[NaturalKey]) -> Mapping[NaturalKey, tuple[str, bytes]]:
@@ -315,7 +343,10 @@ class Store(Protocol):
         ...
 
     async def record(self, jobs: Sequence[Job]) -> list[JobOutcome]:
-        """Records many jobs in one transaction and one link of the audit chain. A job that fails on data fails alone."""
+        """Records many jobs in one transaction and one link of the audit chain.
+
+        A job that fails on data fails alone.
+        """
         ...
 
     async def change(self, work: Callable[[Work], T]) -> T:
@@ -347,5 +378,3 @@ class Store(Protocol):
     async def policy_row(self, number: int) -> PolicyRow | None:
         """A published revision; 0: the one in force."""
         ...
-
-

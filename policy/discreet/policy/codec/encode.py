@@ -147,8 +147,7 @@ def _gap(decision: SegmentDecision) -> pb.Gap:
     stop = decision.stop
     if stop is None:
         return pb.Gap()
-    blind = decision.template_id == "NOT_AVAILABLE"
-    ref = _named_binding(decision, stop.ref) if blind else stop.ref
+    ref = _named_binding(decision, stop.ref) if decision.blind else stop.ref
     record = common_pb2.RecordRef(record_id=ref.record_id, version=ref.version) if ref is not None else None
     return pb.Gap(record=record, kind=stop.gap, missing_fields=stop.missing_fields)
 
