@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,8 +26,10 @@ def server_process(socket: Path) -> Iterator[subprocess.Popen[str]]:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        yield process
-        process.kill()
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -77,7 +78,7 @@ def _main(mode: str, target: str) -> None:
     if mode == "busy":
         threading.Thread(target=_ask_slowly, args=(client,), daemon=True).start()
         while not in_use():
-            time.sleep(0.001)
+            threading.Event().wait(0.001)
     _fork(iter([("child", client), ("child", client)]))
     _say("parent", client)
     os._exit(0)

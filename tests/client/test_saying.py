@@ -53,22 +53,24 @@ WRONG_VALUES: dict[str, Callable[[], object]] = {
     "an attribute too deep": lambda: CLIENT.retrieve([], Principal("ana", (), {"a": _nested(9)}), SESSION),
 }
 ANY: Any = object()
+TEXT: Any = "text"
+DERIVED: Any = {"trusted_hit": True}
 WRONG_TYPES: dict[str, Callable[[], object]] = {
     "a digest of a number": lambda: digest(ANY),
     "a record id that is no text": lambda: Binding(ANY, "v1", RECORD_DIGEST),
-    "one text for a list of fields": lambda: Claim(required_fields="count"),  # type: ignore[arg-type]
-    "one text for a list of scopes": lambda: Principal("ana", "desk"),  # type: ignore[arg-type]
-    "bindings that are none": lambda: Segment("s", bindings=("r",)),  # type: ignore[arg-type]
+    "one text for a list of fields": lambda: Claim(required_fields=TEXT),
+    "one text for a list of scopes": lambda: Principal("ana", TEXT),
+    "bindings that are none": lambda: Segment("s", bindings=(TEXT,)),
     "a claim that is none": lambda: Segment("s", claim=ANY),
     "a grounding that is none": lambda: Segment("s", grounding=ANY),
     "a time that is none": lambda: Binding("r", "v1", RECORD_DIGEST, claimed_as_of=ANY),
     "a target that is no text": lambda: Client(ANY),
     "a deadline that is a flag": lambda: Client("unix:/x.sock", deadline_s=True),
     "a principal that is none": lambda: CLIENT.retrieve(segments(), ANY, SESSION),
-    "segments that are none": lambda: CLIENT.retrieve(["s"], PRINCIPAL, SESSION),  # type: ignore[list-item]
+    "segments that are none": lambda: CLIENT.retrieve([TEXT], PRINCIPAL, SESSION),
     "a moment that is none": lambda: CLIENT.check(ANY, segments(), PRINCIPAL, SESSION),
     "one text for a list of ledger ids": lambda: CLIENT.replay("l-1", PRINCIPAL, SESSION),
-    "an unknown option": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, trusted_hit=True),  # type: ignore[call-arg]
+    "an unknown option": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, **DERIVED),
     "a flag that is none": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, need_numbers=ANY),
     "a token that is no text": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, min_token=ANY),
     "an attribute of a class": lambda: CLIENT.retrieve([], Principal("ana", (), {"a": ANY}), SESSION),

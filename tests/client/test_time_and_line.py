@@ -80,8 +80,10 @@ def test_replay_asks_by_ledger_id_and_hands_on_verdicts(surface: Surface, server
 
     server.script = script
     answer = surface.replay(["l-1", "l-2"])
-    assert list(server.asked[0].ledger_ids) == ["l-1", "l-2"]  # type: ignore[union-attr]
-    assert not server.asked[0].segments
+    request = server.asked[0]
+    assert isinstance(request, disclosure_pb2.CheckRequest)
+    assert list(request.ledger_ids) == ["l-1", "l-2"]
+    assert not request.segments
     assert answer["l-1"].allowed
     assert answer["l-2"].purge
     assert not answer["l-1"].purge
