@@ -30,7 +30,7 @@ from discreet.server.stores.reading import Reading
 from discreet.server.stores.schema import prepare
 from discreet.server.stores.sqlite_connect import HEAD_BUSY_TIMEOUT_MS, alchemy, indexer, owner, reader, recorder
 from discreet.server.stores.sqlite_fetch import read_facts
-from discreet.server.stores.sqlite_files import FileLock, check_place
+from discreet.server.stores.sqlite_files import FileLock, check_place, identity
 from discreet.server.stores.sqlite_record import AUTHORITY, Recorder
 from discreet.server.stores.sqlite_writer import WriterThread
 from discreet.server.stores.work import SqlWork
@@ -51,6 +51,7 @@ class SqliteStore(Reading):
         self._path = path
         self._clock = clock or SystemClock()
         self._lock = FileLock(path)
+        self._file: tuple[int, int] | None = None
         self._head: sqlite3.Connection | None = None
         self._writer: WriterThread | None = None
         self._lanes: _Lanes | None = None
@@ -74,6 +75,7 @@ class SqliteStore(Reading):
             self._head = reader(self._path, HEAD_BUSY_TIMEOUT_MS)
         except (sqlite3.Error, sa.exc.DBAPIError) as error:
             raise StoreError(f"{self._path} cannot be used: {_cause(error)}") from error
+        self._file = identity(self._path)
         self._readers = _Readers(self._path)
         self._writer = WriterThread(self._lanes)
 
@@ -94,6 +96,7 @@ class SqliteStore(Reading):
         """Reads the authority row and the clock, here and now."""
         if self._head is None:
             raise StoreError("the store is not open")
+        self._require_file()
         try:
             (row,) = self._head.execute(AUTHORITY).fetchall()
         except sqlite3.Error as error:
@@ -123,7 +126,16 @@ class SqliteStore(Reading):
     def _writing(self) -> WriterThread:
         if self._writer is None:
             raise StoreError("the store is not open")
+        self._require_file()
         return self._writer
+
+    def _require_file(self) -> None:
+        """Raises StoreError where the path no longer leads to the file that is open.
+
+        SQLite would go on in a file that has no name any more, and what it records there is gone with the process.
+        """
+        if identity(self._path) != self._file:
+            raise StoreError(f"{self._path} was removed or replaced while it was open; restore it, and start again")
 
 
 class _Lanes:

@@ -50,6 +50,15 @@ def file_system(directory: Path, mounts: str) -> str:
     return kind
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path leads to, as device and number; None where it leads to none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class FileLock:
     """An exclusive lock on a file beside the database. The kernel lets go of it when the process ends, in any way."""
 
