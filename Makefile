@@ -73,8 +73,10 @@ generate = $(PY) -m grpc_tools.protoc -Iproto --python_out=$(1) --grpc_python_ou
 	--mypy_grpc_out=quiet:$(1) $(PROTOS)
 
 proto: $(READY) ## regenerate the modules beside the .proto files
-	@rm -f proto/discreet/v1/*_pb2.py proto/discreet/v1/*_pb2.pyi proto/discreet/v1/*_pb2_grpc.py proto/discreet/v1/*_pb2_grpc.pyi
-	@$(call generate,proto)
+	@rm -rf $(GENERATED) && mkdir -p $(GENERATED)
+	@$(call generate,$(GENERATED))
+	@cp $(GENERATED)/discreet/v1/*_pb2* proto/discreet/v1/
+	@cd proto/discreet/v1 && for old in *_pb2*; do test -e $(CURDIR)/$(GENERATED)/discreet/v1/$$old || rm -f $$old; done
 
 $(BENCH_READY): $(READY)
 	@$(PY) -m pip install --disable-pip-version-check -qq --no-build-isolation -e '.[bench]' && touch $@ \
