@@ -8,9 +8,9 @@ from discreet.policy.decide import masked
 from discreet.policy.decision import MASKED
 from discreet.policy.gates import ORDER, REPLAY_ORDER
 from discreet.policy.texts_builtin import BUILTIN
-from discreet.policy.words import ActionTendency, Freshness, Gate, Moment, Next, Reason, Verdict
+from discreet.policy.words import ActionTendency, Freshness, Gate, Moment, Next, Origin, Reason, Verdict
 from tests.policy.decide.faults import AUTHORITY, AVAILABILITY, DUE, FAULTS, Fault, passing
-from tests.policy.decide.world import World, at, edit, figure_world, record, revoke, segment, world
+from tests.policy.decide.world import World, at, edit, evidence, figure_world, record, revoke, segment, world
 
 IN_ORDER = [gate for gate, _ in ORDER] + [Gate.RULES]
 PAIRS = [
@@ -169,3 +169,21 @@ def test_scope_and_unknown_look_alike_in_every_gate_field() -> None:
         for r in (fault.change(figure_world()).one() for fault in AVAILABILITY)
     }
     assert len(seen) == 1
+
+
+def test_numbers_come_from_evidence_that_is_no_inference() -> None:
+    """A15, A19: a document gives no figure whatever fields it has, an inference none, and null is no value."""
+    fields = {"value": 7}
+    for source, verdict in (
+        (record(fields=fields), Verdict.WITHHOLD),
+        (evidence(fields=fields, origin=Origin.INFERRED), Verdict.WITHHOLD),
+        (evidence(fields={"value": None}), Verdict.WITHHOLD),
+        (evidence(fields={}), Verdict.WITHHOLD),
+        (evidence(fields=fields, origin=Origin.DERIVED), Verdict.ALLOW),
+        (evidence(fields={"value": 0}), Verdict.ALLOW),
+    ):
+        result = world(source, need_numbers=True).one()
+        assert result.verdict is verdict
+        assert world(source).one().verdict is Verdict.ALLOW
+        if verdict is Verdict.WITHHOLD:
+            assert (result.reason, result.gate) == (Reason.NO_TRUSTED_FACT, Gate.NUMBERS)

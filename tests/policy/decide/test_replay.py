@@ -78,7 +78,7 @@ def test_a_purge_is_told_to_all_foreign_readers_alike() -> None:
 
 
 def test_ones_own_history_out_of_scope_looks_like_an_unknown_id() -> None:
-    """F11, DSC-05: scope gone, record gone, another's entry and a made-up id are one reply, under an old policy, too."""
+    """F11, DSC-05: scope gone, record gone, another's entry, a made-up id: one reply, under an old policy, too."""
     own = figure_world().replayed()
     hidden = [
         edit(own, grants=edit(own.grants, grants=())),
