@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -30,12 +30,20 @@ class Holder:
         if self._watch is None:
             await asyncio.sleep(0)
             return
+        await self._until(lambda blocked: blocked >= count)
+
+    async def fewer(self, count: int) -> None:
+        """Returns when fewer than `count` wait."""
+        await self._until(lambda blocked: blocked < count)
+
+    async def _until(self, enough: Callable[[int], bool]) -> None:
+        assert self._watch is not None
         for _ in range(POLLS_MAX):
             row = await (await self._watch.execute(BLOCKED)).fetchone()
-            if row is not None and row[0] >= count:
+            if row is not None and enough(row[0]):
                 return
             await asyncio.sleep(POLL_S)
-        raise AssertionError(f"{count} should wait for the row")
+        raise AssertionError("the row's queue is not as it should be")
 
 
 @asynccontextmanager

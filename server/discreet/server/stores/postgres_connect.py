@@ -89,6 +89,7 @@ def settings(kind: Kind, address: Address) -> str:
     if kind is not Kind.INDEXER:
         # Every hot statement goes by key, and its plan must not depend on when the tables were last analysed.
         lines += [
+            "SET plan_cache_mode = force_generic_plan",
             "SET enable_seqscan = off",
             "SET enable_hashjoin = off",
             "SET enable_mergejoin = off",

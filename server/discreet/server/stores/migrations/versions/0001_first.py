@@ -25,7 +25,8 @@ BYTES = sa.LargeBinary()
 def upgrade() -> None:
     """Creates every table, and on PostgreSQL the commit."""
     _authority()
-    _index()
+    _records()
+    _grants()
     _ledger()
     _audit()
     _query()
@@ -35,7 +36,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Refused: a store is never taken back, since its history is what answers for it."""
-    raise NotImplementedError("a Discreet store is not downgraded; restore a backup and adopt it")
+    raise RuntimeError("a Discreet store is not downgraded; restore a backup and adopt it")
 
 
 def _column(name: str, kind: Any) -> sa.Column[Any]:
@@ -86,7 +87,7 @@ def _authority() -> None:
     )
 
 
-def _index() -> None:
+def _records() -> None:
     op.create_table(
         "record_revision",
         _column("tenant", ID),
@@ -142,6 +143,9 @@ def _index() -> None:
     )
     op.create_index("record_latest_label", "record_latest", ["source_label", "tenant", "record_id", "version"])
     op.create_index("record_latest_skeleton", "record_latest", ["skeleton", "source_label", "tenant", "record_id"])
+
+
+def _grants() -> None:
     op.create_table(
         "grant_event",
         _column("tenant", ID),
