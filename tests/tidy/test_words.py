@@ -32,6 +32,7 @@ OUTSIDE = re.compile(r"(?<![\w.\-])/(?:work|farm|root)/|\.\./share[d]|/opt/(?:py
 # others, which hands each who waits the exception that belongs to it. A handler that raises again is no end.
 EDGES = {
     "server/discreet/server/wire/edge.py": 2,
+    "server/discreet/server/policies/aside.py": 1,
     "server/discreet/server/servicers/stream.py": 1,
     "server/discreet/server/stores/shared_read.py": 1,
     "server/discreet/server/stores/sqlite_writer.py": 1,
