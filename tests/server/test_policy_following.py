@@ -6,6 +6,8 @@ Swapped whole, kept through bad commits, published once, loaded from SQL where a
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -299,3 +301,33 @@ async def test_credentials_of_a_source_are_in_no_log_and_no_status(place: Path) 
         assert "tok3n-AB" not in str(status)
     assert "policies.git" in running.log.getvalue()
     assert "tok3n-AB" not in running.log.getvalue()
+
+
+async def test_an_ambiguous_ref_refuses_the_start(place: Path, repo: PolicyRepo) -> None:
+    """GIT-08: a setting that means two things is no commit to wait for, whatever SQL holds."""
+    async with in_process(config_of(place, repo.path)):
+        pass
+    git(repo.path, "branch", "live")
+    git(repo.path, "tag", "live")
+    with pytest.raises(PolicyRefused, match="refs/heads/live or refs/tags/live"):
+        async with in_process(config_of(place, repo.path, ref="live")):
+            pass
+
+
+async def test_a_source_that_is_silent_holds_up_neither_start_nor_stop(
+    place: Path, repo: PolicyRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REV-16: a remote that accepts and says nothing.
+
+    NOT_SERVING or what SQL holds, and a stop that does not wait for it.
+    """
+    monkeypatch.setattr("discreet.server.policies.follower.START_WAIT_S", 0.2)
+    async with in_process(config_of(place, repo.path)) as running:
+        before = (await running.lines.operator.status()).policy
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/p.git"
+        async with in_process(config_of(place, url)) as running:
+            status = await running.lines.operator.status()
+            assert (status.policy, status.ready) == (before, True)
+        assert time.monotonic() - began < 10

@@ -226,6 +226,9 @@ def test_settings_that_contradict_each_other_are_refused(place: Path, changes: d
         with pytest.raises(SourceRefused, match="--dirty"):
             source_of(config("file:///x", **changes))
         return
+    for url in ("ssh://git@example.org/p.git", "git://example.org/p.git"):
+        with pytest.raises(SourceRefused, match="URLs begin with"):
+            source_of(config(url))
     (place / "plain").mkdir()
     with pytest.raises(SourceRefused, match="--ref needs a Git repository"):
         source_of(config(place / "plain", ref="main"))

@@ -18,6 +18,7 @@ from tests.server.support import (
     TENANT,
     PolicyRepo,
     Running,
+    binding,
     check,
     commit,
     commit_verdicts,
@@ -28,6 +29,7 @@ from tests.server.support import (
     in_process,
     make_repo,
     ref,
+    segment,
     verdicts,
 )
 
@@ -164,3 +166,16 @@ async def test_a_database_in_a_directory_that_is_not_there_is_refused(place: Pat
     with pytest.raises(StoreRefused, match="does not exist"):
         async with in_process(config_of(place, repo.path, db=str(place / "nowhere" / "x.db"))):
             pass
+
+
+async def test_a_large_question_does_not_hold_up_small_ones(running: Running) -> None:
+    """RPC-03 in kind: while twelve thousand bindings are judged, small checks come and go."""
+    await running.lines.collector.put(document())
+    many = [segment(f"s{i}", *(binding(version=str(v)) for v in range(1, 33)), kind="answer") for i in range(375)]
+    large = asyncio.create_task(running.lines.agent.check(check(*many), 60))
+    small = 0
+    while not large.done():
+        assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
+        small += 1
+    assert len((await large).results) == 375
+    assert small >= 3

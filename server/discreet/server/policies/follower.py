@@ -21,12 +21,15 @@ from discreet.server.auditing import Change, row_of
 from discreet.server.calls import Call, new_id
 from discreet.server.errors import PolicyRefused
 from discreet.server.logs import Log
+from discreet.server.policies.aside import aside
 from discreet.server.policies.compile import Compiled, compile_files, compile_row
 from discreet.server.policies.errors import SourceRefused, SourceUnavailable
 from discreet.server.policies.sources import Source, Target
 from discreet.server.ports import Clock, PolicyRow, Store, StoreError, Work
 
 PUBLISH_TRIES_MAX = 8
+START_WAIT_S = 5.0
+"""How long a start waits for a source that is silent; then it goes on with what SQL holds, or NOT_SERVING."""
 PUBLISHER = "server"
 """The identity that publications are recorded under."""
 
@@ -59,7 +62,9 @@ class Policies:
         self._lock = asyncio.Lock()
         self._catching: asyncio.Task[None] | None = None
         self._handled: Target | None = None
+        self._first: asyncio.Task[None] | None = None
         self._refused_target = False
+        """Whether the error in `following` is about what the ref points at, and not about the ref itself."""
         self._from_store_at: int | None = None
         self.snapshot: Snapshot | None = None
         self.following = Following()
@@ -73,15 +78,18 @@ class Policies:
         with: waiting would mend nothing. A folder that is no commit is refused in any case: whoever serves it stands
         before it.
         """
-        await self.poll()
+        self._first = asyncio.create_task(self.poll())
+        await asyncio.wait({self._first}, timeout=START_WAIT_S)
         if self.snapshot is None:
             await self._load(0)
-        following = self.following
-        if following.error and (self.snapshot is None or (self._handled is not None and self._handled.dirty)):
-            raise PolicyRefused(following.error)
+        dirty = self._handled is not None and self._handled.dirty
+        if self.following.error and (self.snapshot is None or dirty or not self._refused_target):
+            raise PolicyRefused(self.following.error)
 
     async def run(self, poll_s: float) -> None:
         """Polls until cancelled."""
+        if self._first is not None:
+            await self._first
         while True:
             await asyncio.sleep(poll_s)
             await self.poll()
@@ -92,7 +100,7 @@ class Policies:
         Says in `following` what is wrong; raises nothing of that.
         """
         try:
-            target = await asyncio.to_thread(self._source.resolve)
+            target = await aside(self._source.resolve)
             self._read()
             if self._handled is not None and target.key == self._handled.key:
                 self._settled()
@@ -114,8 +122,8 @@ class Policies:
         It is not tried again until the ref moves.
         """
         try:
-            files = await asyncio.to_thread(self._source.files, target)
-            return await asyncio.to_thread(compile_files, files, target.commit, target.dirty)
+            files = await aside(self._source.files, target)
+            return await aside(compile_files, files, target.commit, target.dirty)
         except (SourceRefused, PolicyProblems) as error:
             self._refused(str(error), target)
             return None
@@ -192,7 +200,7 @@ class Policies:
             if row is None or (self.snapshot is not None and self.snapshot.number >= row.number):
                 return
             try:
-                compiled = await asyncio.to_thread(compile_row, row)
+                compiled = await aside(compile_row, row)
             except PolicyProblems as error:
                 self._log.error(
                     "the published policy does not compile here", number=row.number, problems=len(error.problems)
@@ -255,5 +263,5 @@ class Policies:
     async def _note_rewritten(self, target: Target) -> None:
         old = self.snapshot.commit if self.snapshot is not None else ""
         moved = old and target.commit and old != target.commit
-        if moved and await asyncio.to_thread(self._source.rewritten, old, target.commit):
+        if moved and await aside(self._source.rewritten, old, target.commit):
             self._log.warning("history rewritten", source=self._source.shown, old=old, new=target.commit)

@@ -41,7 +41,9 @@ DAMAGE = (
 )  # fmt: skip
 """What the Git library raises for objects that are missing, cut off or wrong."""
 
-_URL = re.compile(r"(https|http|file|git|ssh)://", re.ASCII)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
+SCHEMES = ("https://", "http://", "file://")
+"""What is served: ssh would need a child process, and git:// has neither identity nor time limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class Source(Protocol):
 def source_of(config: ServerConfig) -> Source:
     """The source that the configuration names."""
     if _URL.match(config.policy):
+        if not config.policy.startswith(SCHEMES):
+            raise SourceRefused(f"--policy: URLs begin with one of {', '.join(SCHEMES)}")
         if config.dirty:
             raise SourceRefused("--dirty means the files of a directory; the policy is a URL")
         return RemoteSource(config.policy, config.ref, config.policy_path, config.state_dir / "git")
@@ -93,10 +97,16 @@ def source_of(config: ServerConfig) -> Source:
 
 def _discover(directory: Path) -> Path | None:
     try:
-        with Repo.discover(str(directory)) as repo:
-            return Path(repo.path).resolve()
+        with Repo.discover(str(directory)) as found:
+            repo = Path(found.path).resolve()
     except NotGitRepository:
         return None
+    # A repository that was found further up may be anybody's, put there to be found.
+    if repo.stat().st_uid != directory.stat().st_uid:
+        raise SourceRefused(
+            f"{directory}: lies in the repository {repo}, which belongs to another user; use --dirty or move it"
+        )
+    return repo
 
 
 def _subpath(repo: Path, directory: Path) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import ParamSpec, TypeVar
 
 from discreet.policy.codec import CallRecord, CommitOutcome, audit_row, segment_from
 from discreet.policy.decide import decide
@@ -21,6 +22,9 @@ from discreet.server.logs import Log
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import AuditRecord, Clock, DecisionKey, Job, Recorded, Store, StoreError
 from discreet.server.reading.reader import FactReader
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,17 @@ class Asked:
         if self.facts is None or self.snapshot is None:
             return ""
         return encode(Token(self.facts.epoch, self.facts.seq, self.snapshot.number))
+
+
+INLINE_BYTES_MAX = 64 * 1024
+"""Larger questions are computed in a thread, so that smaller ones need not wait behind them."""
+
+
+async def computed(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a pure function returns, beside the event loop where the question is a large one."""
+    if size <= INLINE_BYTES_MAX:
+        return function(*args, **kwargs)
+    return await asyncio.to_thread(function, *args, **kwargs)
 
 
 @dataclass(slots=True)

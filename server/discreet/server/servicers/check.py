@@ -9,7 +9,7 @@ from discreet.policy.codec import Parsed, Reply, encode_check, parse_check
 from discreet.policy.decide import withhold_all
 from discreet.policy.words import AuditAct, AuditMode, Reason
 from discreet.server.calls import Call, new_id
-from discreet.server.servicers.asking import Asked, Asking
+from discreet.server.servicers.asking import Asked, Asking, computed
 
 
 class Checking:
@@ -20,23 +20,23 @@ class Checking:
 
     async def check(self, call: Call, data: bytes) -> bytes:
         """The bytes of a CheckResponse. Raises Malformed, Denied, Precondition; a lost store withholds instead."""
-        parsed: Parsed = parse_check(data)
+        parsed: Parsed = await computed(len(data), parse_check, data)
         request = self._asking.addressed(call, parsed.request)
-        return await self._answer(call, await self._asking.gather(call, request, parsed.ids))
+        return await self._answer(call, len(data), await self._asking.gather(call, request, parsed.ids))
 
-    async def _answer(self, call: Call, asked: Asked) -> bytes:
+    async def _answer(self, call: Call, size: int, asked: Asked) -> bytes:
         request = asked.request
         if asked.reason is None:
-            decided = self._asking.decide(call, asked)
+            decided = await computed(size, self._asking.decide, call, asked)
         else:
             decided = withhold_all(request, asked.snapshot, asked.reason)
         ids = [new_id() for _ in decided.results]
         if self._audited(asked):
-            record = self._asking.record_of(call, AuditAct.CHECK, asked, decided, ids)
+            record = await computed(size, self._asking.record_of, call, AuditAct.CHECK, asked, decided, ids)
             if not await self._asking.record(call, record):
                 decided = withhold_all(request, asked.snapshot, Reason.AUDIT_UNAVAILABLE)
         reply = Reply(request, call.request_id, asked.token, asked.snapshot, self._asking.instance, ids)
-        return encode_check(decided, reply)
+        return await computed(size, encode_check, decided, reply)
 
     def _audited(self, asked: Asked) -> bool:
         """Where the store just failed to answer, nothing is disclosed and its audit is not waited for."""

@@ -34,7 +34,7 @@ from discreet.server.ports import (
     Recorded,
     StoreError,
 )
-from discreet.server.servicers.asking import Asked, Asking
+from discreet.server.servicers.asking import Asked, Asking, computed
 
 ROUNDS_MAX = 5
 LAST_ROUNDS_MAX = 8
@@ -45,6 +45,8 @@ LAST_ROUNDS_MAX = 8
 class _Progress:
     """What a commit remembers from round to round."""
 
+    size: int
+    """Of the question, in bytes."""
     allowed_once: set[str] = field(default_factory=set)
     given_up: dict[str, Reason] = field(default_factory=dict)
 
@@ -80,16 +82,16 @@ class Committing:
 
         Raises Malformed, Denied, Precondition, AlreadyExists, Unavailable (outcome unknown).
         """
-        parsed: Parsed = parse_commit(data)
+        parsed: Parsed = await computed(len(data), parse_commit, data)
         request = self._asking.addressed(call, parsed.request)
-        progress = _Progress()
+        progress = _Progress(len(data))
         for number in range(ROUNDS_MAX + LAST_ROUNDS_MAX):
             this = await self._round(call, request, parsed.ids, progress)
             if this is None:
                 continue
             outcome = await self._offer(call, this, progress)
             if isinstance(outcome, Recorded):
-                return self._reply(call, this, progress, outcome)
+                return await computed(len(data), self._reply, call, this, progress, outcome)
             if outcome is None:
                 return self._withheld(call, this.asked, Reason.AUDIT_UNAVAILABLE)
             if isinstance(outcome, Overtaken):
@@ -114,7 +116,9 @@ class Committing:
             return _Round(asked, decided, _new_ids(decided))
         known = _repeats(request, found)
         replayed = await self._replayed(call, asked, known)
-        return None if replayed is None else self._decided(call, asked, known, replayed, progress)
+        if replayed is None:
+            return None
+        return await computed(progress.size, self._decided, call, asked, known, replayed, progress)
 
     def _decided(
         self, call: Call, asked: Asked, known: Mapping[str, str], replayed: _Replayed, progress: _Progress
@@ -167,7 +171,16 @@ class Committing:
             return Recorded(0, asked.now)
         token = asked.token
         outcomes = [_outcome(decision, this, progress, token, token, asked.now) for decision in this.decided.results]
-        record = self._asking.record_of(call, AuditAct.COMMIT, asked, this.decided, this.decision_ids, outcomes)
+        record = await computed(
+            progress.size,
+            self._asking.record_of,
+            call,
+            AuditAct.COMMIT,
+            asked,
+            this.decided,
+            this.decision_ids,
+            outcomes,
+        )
         job = Job(record)
         if this.entries and asked.snapshot is not None and asked.facts is not None:
             request, snapshot = asked.request, asked.snapshot

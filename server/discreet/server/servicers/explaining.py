@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from discreet.policy.problems import PolicyProblems
 from discreet.policy.snapshot import Rule, Snapshot
 from discreet.policy.words import Freshness, Gate, Moment, Reason, Verdict
+from discreet.server.policies.aside import aside
 from discreet.server.policies.compile import compile_row
 from discreet.server.ports import PolicyRow
 from discreet.v1 import audit_pb2 as pb
@@ -102,7 +102,7 @@ async def _place(rule_id: str, policy: PolicyRow | None) -> str:
     if policy is None:
         return ""
     try:
-        snapshot = await asyncio.to_thread(compile_row, policy)
+        snapshot = await aside(compile_row, policy)
     except PolicyProblems:
         return ""
     return next((f" at {rule.place}" for rule in _rules(snapshot) if rule.id == rule_id and rule.place), "")
