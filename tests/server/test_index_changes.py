@@ -9,12 +9,12 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from discreet.v1 import common_pb2, index_pb2
-from tests.server.support import TENANT, Running, check, commit, document, ref, verdicts
+from tests.server.support import TENANT, Running, audit_rows, check, commit, document, ref, verdicts
 
 FAR = Timestamp(seconds=4_000_000_000)
 PAST = Timestamp(seconds=1_000_000_000)
 
-HIDES = [
+HIDES: list[tuple[Any, dict[str, Any], str, Any, dict[str, Any]]] = [
     (index_pb2.SuspendRequest, {}, "SUSPENDED", index_pb2.ResumeRequest, {}),
     (
         index_pb2.MarkUnreachableRequest,
@@ -92,6 +92,27 @@ async def test_what_changes_nothing_writes_nothing(
     first = await running.lines.operator.call(made(kind, fields))
     again = await running.lines.operator.call(made(kind, fields))
     assert first == again
+
+
+async def test_each_change_is_on_record_with_its_actor_reason_and_word(running: Running) -> None:
+    """A14 in kind: who changed what, why, and to what; in the transaction of the change itself."""
+    await running.lines.collector.put(document(), document("handbook/other"))
+    for kind, fields, *_ in HIDES:
+        await running.lines.operator.call(made(kind, fields))
+    rows = audit_rows(running.server.config.db)[-len(HIDES) :]
+    assert [row.change.method for row in rows] == [kind.__name__.removesuffix("Request") for kind, *_ in HIDES]
+    assert {(row.caller.name, row.change.reason, row.change.record.record_id) for row in rows} == {
+        ("operator", "why", "handbook/leave")
+    }
+    assert [row.change.detail for row in rows] == [
+        "",
+        "unreachable",
+        "eligible until 2001-09-09T01:46:40Z",
+        "not assessed",
+        "staff",
+        "successor handbook/other version 1",
+    ]
+    assert [row.change.seq for row in rows] == sorted({row.change.seq for row in rows})
 
 
 async def test_an_unknown_record_is_not_found_and_an_unknown_successor_too(running: Running) -> None:

@@ -8,10 +8,15 @@ from typing import TypeVar
 
 from discreet.policy.codec import Malformed
 from discreet.policy.idents import SHORT_BYTES_MAX, text_problem
+from discreet.policy.problems import PolicyProblems
+from discreet.policy.snapshot import Snapshot
 from discreet.policy.words import Moment, Reason, Verdict, Word
 from discreet.server.calls import Call
 from discreet.server.errors import NotFound
 from discreet.server.identity.access import tenants_of
+from discreet.server.policies.aside import aside
+from discreet.server.policies.compile import compile_row
+from discreet.server.policies.follower import Policies
 from discreet.server.ports import AuditFilter, AuditHit, Store
 from discreet.server.servicers import fields
 from discreet.server.servicers.explaining import lines_of
@@ -26,8 +31,9 @@ RULE_BYTES_MAX = 256
 class Auditing:
     """Answers AuditService."""
 
-    def __init__(self, store: Store, timeout_s: float) -> None:
+    def __init__(self, store: Store, policies: Policies, timeout_s: float) -> None:
         self._store = store
+        self._policies = policies
         self._timeout_s = timeout_s
 
     async def query_decisions(self, call: Call, request: pb.QueryDecisionsRequest) -> pb.QueryDecisionsResponse:
@@ -54,9 +60,19 @@ class Auditing:
         if not found:
             raise NotFound("decision_id: there is no such decision in the tenants of this identity")
         row, record = _record(found[0])
-        number = row.policy.number
-        policy = await self._within(call, self._store.policy_row(number)) if number else None
-        return pb.ExplainResponse(decision=record, facts=row.facts, lines=await lines_of(row, record.decision, policy))
+        snapshot = await self._within(call, self._snapshot(row.policy.number)) if record.decision.rule else None
+        return pb.ExplainResponse(decision=record, facts=row.facts, lines=lines_of(row, record.decision, snapshot))
+
+    async def _snapshot(self, number: int) -> Snapshot | None:
+        """The revision that a decision was made under; None where it cannot be had any more."""
+        held = self._policies.snapshot
+        if held is not None and held.number == number:
+            return held
+        policy = await self._store.policy_row(number) if number else None
+        try:
+            return await aside(compile_row, policy) if policy is not None else None
+        except PolicyProblems:
+            return None
 
     async def _within(self, call: Call, work: Awaitable[T]) -> T:
         async with asyncio.timeout(call.time_left_s(self._timeout_s)):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.policy.problems import PolicyProblems
 from discreet.policy.snapshot import Rule, Snapshot
 from discreet.policy.words import Freshness, Gate, Moment, Reason, Verdict
-from discreet.server.policies.aside import aside
-from discreet.server.policies.compile import compile_row
-from discreet.server.ports import PolicyRow
 from discreet.v1 import audit_pb2 as pb
 
 
-async def lines_of(row: pb.AuditRow, decision: pb.AuditDecision, policy: PolicyRow | None) -> list[str]:
-    """The explanation. `policy`: the revision it was decided under, to name the rule's file and line."""
+def lines_of(row: pb.AuditRow, decision: pb.AuditDecision, snapshot: Snapshot | None) -> list[str]:
+    """The explanation. `snapshot`: the revision it was decided under, to name the rule's file and line."""
     lines = [_asked(row, decision), _answered(decision)]
     lines += [_gate(step) for step in decision.trace]
     if decision.rule:
-        lines.append(f"rule {decision.rule}{await _place(decision.rule, policy)}")
+        lines.append(f"rule {decision.rule}{_place(decision.rule, snapshot)}")
     lines += [_evidence(index, view) for index, view in enumerate(decision.evidence)]
     lines += [_fact(fact) for fact in _facts(row, decision)]
     lines += [f"changed since it was read: {_changed(change)}" for change in decision.changed]
@@ -97,15 +93,10 @@ def _policy(row: pb.AuditRow) -> str:
     return f"policy revision {policy.number}, {commit}{', dirty' if policy.dirty else ''}, digest {policy.digest[:12]}"
 
 
-async def _place(rule_id: str, policy: PolicyRow | None) -> str:
+def _place(rule_id: str, snapshot: Snapshot | None) -> str:
     """` at file:line` of the rule in the revision that it was decided under."""
-    if policy is None:
-        return ""
-    try:
-        snapshot = await aside(compile_row, policy)
-    except PolicyProblems:
-        return ""
-    return next((f" at {rule.place}" for rule in _rules(snapshot) if rule.id == rule_id and rule.place), "")
+    rules = _rules(snapshot) if snapshot is not None else ()
+    return next((f" at {rule.place}" for rule in rules if rule.id == rule_id and rule.place), "")
 
 
 def _rules(snapshot: Snapshot) -> Iterable[Rule]:

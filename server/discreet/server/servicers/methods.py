@@ -48,7 +48,7 @@ class Methods:
             "/discreet.v1.DisclosureService/Check": checking.check,
             "/discreet.v1.DisclosureService/Commit": Committing(self.asking).commit,
             **_index(Records(transacting), Grants(transacting)),
-            **_audit(Auditing(store, timeout_s)),
+            **_audit(Auditing(store, policies, timeout_s)),
             **_server(info),
         }
         self.streams: Mapping[str, StreamMethod] = {

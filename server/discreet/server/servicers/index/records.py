@@ -135,20 +135,25 @@ class Records:
         def edit(record: RecordFacts) -> RecordFacts:
             return record if set(record.scopes) == set(scopes) else replace(record, scopes=scopes)
 
-        return pb.SetScopesResponse(token=await self._edit(call, request, "scopes", edit))
+        said = ", ".join(scopes) or "none: nobody may read"
+        return pb.SetScopesResponse(token=await self._edit(call, request, "scopes", edit, said))
 
     async def record_assessment(self, call: Call, request: pb.RecordAssessmentRequest) -> pb.RecordAssessmentResponse:
         """Says until when the record is eligible."""
         expires_at = fields.optional_time(request, "expires_at")
+        said = "not assessed" if expires_at is None else f"eligible until {request.expires_at.ToJsonString()}"
         token = await self._edit(
-            call, request, "assessment", lambda record: replace(record, assessment_expires_at=expires_at)
+            call, request, "assessment", lambda record: replace(record, assessment_expires_at=expires_at), said
         )
         return pb.RecordAssessmentResponse(token=token)
 
     async def mark_unreachable(self, call: Call, request: pb.MarkUnreachableRequest) -> pb.MarkUnreachableResponse:
         """Says whether the original can be reached."""
         unreachable = not request.reachable
-        token = await self._edit(call, request, "reachability", lambda record: replace(record, unreachable=unreachable))
+        said = "unreachable" if unreachable else "reachable"
+        token = await self._edit(
+            call, request, "reachability", lambda record: replace(record, unreachable=unreachable), said
+        )
         return pb.MarkUnreachableResponse(token=token)
 
     async def _edit(
@@ -161,10 +166,11 @@ class Records:
         | pb.MarkUnreachableRequest,
         settles: str,
         apply: Callable[[RecordFacts], RecordFacts],
+        said: str = "",
     ) -> str:
-        """The token after an edit of one record that says why."""
+        """The token after an edit of one record that says why. `said`: what it says, for the audit."""
         tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
-        change = Change(call.name, ref, reason=fields.reason(request.reason))
+        change = Change(call.name, ref, reason=fields.reason(request.reason), detail=said)
 
         def work(index: Work, snapshot: Snapshot | None) -> Head:
             return self._transacting.edit(index, call, tenant, ref, snapshot, Edit(settles, apply), change)
