@@ -2,8 +2,10 @@
 
 import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,30 @@ class Database:
         with psycopg.connect(self.url) as connection:
             cursor = connection.execute(statement.replace("?", "%s").encode(), values or None)
             return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Callable[[], object]]:
+        """A foreign reader that holds what it saw until the block ends; yields a way to back the database up."""
+        look = "SELECT seq FROM authority"
+        if self.kind == "sqlite":
+            with closing(sqlite3.connect(self.url, isolation_level=None, check_same_thread=False)) as raw:
+                raw.execute("BEGIN")
+                before = raw.execute(look).fetchall()
+                yield partial(_back_up, self.url)
+                assert raw.execute(look).fetchall() == before
+            return
+        with psycopg.connect(self.url) as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            before = connection.execute(look).fetchall()
+            yield partial(self.rows, "SELECT count(*) FROM (SELECT * FROM ledger, authority) AS everything")
+            assert connection.execute(look).fetchall() == before
+
+
+def _back_up(url: str) -> None:
+    """SQLite's own online backup, into a file beside it, page by page."""
+    with closing(sqlite3.connect(url)) as source, closing(sqlite3.connect(f"{url}.backup")) as target:
+        source.backup(target, pages=5)
+        assert target.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def sqlite_copy(template: Path, place: Path) -> Database:

@@ -1,12 +1,14 @@
 """One order: commits and changes are numbered as they land, and a commit holds only on what it was decided on."""
 
 import asyncio
+import sqlite3
 
 import pytest
 
 from discreet.policy.facts import FactIds, Micros, Ref
 from discreet.server.ports import Exists, Head, NaturalKey, Overtaken, PolicyRow, Recorded, Store, StoreError, Work
-from tests.contract.databases import Database
+from discreet.server.stores import sqlite_connect
+from tests.contract.databases import ON_SQLITE, Database
 from tests.contract.making import (
     ALICE,
     TENANT,
@@ -271,7 +273,7 @@ async def test_the_tail_names_what_changed_in_order(store: Store) -> None:
 
 
 async def test_1500_operations_of_8_callers_meet_no_lock(store: Store, database: Database) -> None:
-    """DB-01: callers that read a grant, then write the ledger, beside a reader that stays: no error, nothing lost."""
+    """DB-01: callers that read a grant, then write the ledger, beside a reader that stays and a backup: no error."""
     await put(store, record())
     bases = revisions(await facts_of(store, A))
     head = await store.head()
@@ -284,9 +286,34 @@ async def test_1500_operations_of_8_callers_meet_no_lock(store: Store, database:
             held += isinstance(outcome, Recorded)
         return held
 
-    assert sum(await asyncio.gather(*(caller() for _ in range(8)))) == 752
+    with database.snapshot() as backup:
+        copying = asyncio.create_task(asyncio.to_thread(backup))
+        assert sum(await asyncio.gather(*(caller() for _ in range(8)))) == 752
+        await copying
     assert database.rows("SELECT count(*) FROM ledger") == [(752,)]
     assert database.rows("SELECT max(seq) - min(seq) FROM ledger") == [(751,)]
+
+
+@ON_SQLITE
+async def test_a_file_that_stays_locked_is_given_up_with_an_error(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DB-01: past its time limit a write is an error that says so, nothing of it is written, and later ones succeed."""
+    monkeypatch.setattr(sqlite_connect, "BUSY_TIMEOUT_MS", 20)
+    store = await database.open()
+    await put(store, record())
+    made = job(await store.head(), entry(*revisions(await facts_of(store, A))))
+    foreign = sqlite3.connect(database.url, isolation_level=None)
+    foreign.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="locked"):
+        await store.record([made])
+    with pytest.raises(StoreError, match="locked"):
+        await suspend(store, A)
+    assert set(await facts_of(store, A)) == {A}
+    foreign.execute("ROLLBACK")
+    foreign.close()
+    assert isinstance((await store.record([made]))[0], Recorded)
+    assert database.rows("SELECT count(*) FROM audit_row") == [(1,)]
 
 
 async def test_a_closed_store_refuses(database: Database) -> None:

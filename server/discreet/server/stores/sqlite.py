@@ -85,10 +85,10 @@ class SqliteStore(Reading):
             await asyncio.to_thread(self._writer.stop)
         if self._readers is not None:
             await asyncio.to_thread(self._readers.close)
-        if self._lanes is not None:
-            self._lanes.close()
         if self._head is not None:
             self._head.close()
+        if self._lanes is not None:
+            self._lanes.close()
         self._writer = self._readers = self._lanes = self._head = None
         self._lock.release()
 

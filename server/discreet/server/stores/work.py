@@ -106,24 +106,13 @@ class SqlWork:
 
     def lookalike(self, tenant: str, label: str, record_id: str, skeleton: str) -> str | None:
         """Another record id of the same source with the same skeleton, if there is one."""
-        return self.lookalikes(tenant, label, {record_id: skeleton}).get(record_id)
-
-    def lookalikes(self, tenant: str, label: str, skeletons: Mapping[str, str]) -> Mapping[str, str]:
-        """Of record ids with their skeletons: those that look like another record id of the source, with that other."""
-        found = {}
-        for part in _parts(skeletons):
-            wanted = sa.select(_latest.skeleton, _latest.record_id).distinct()
-            wanted = wanted.where(_latest.tenant == tenant, _latest.source_label == label)
-            taken: dict[str, list[str]] = {}
-            for row in self._connection.execute(
-                wanted.where(_latest.skeleton.in_({skeletons[record_id] for record_id in part}))
-            ):
-                taken.setdefault(row.skeleton, []).append(row.record_id)
-            for record_id in part:
-                other = next((one for one in taken.get(skeletons[record_id], ()) if one != record_id), None)
-                if other is not None:
-                    found[record_id] = other
-        return found
+        wanted = sa.select(_latest.record_id).where(
+            _latest.tenant == tenant,
+            _latest.source_label == label,
+            _latest.skeleton == skeleton,
+            _latest.record_id != record_id,
+        )
+        return self._connection.execute(wanted.order_by(_latest.record_id).limit(1)).scalar()
 
     def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
         """Appends revisions with their id's skeleton; see the port. A version that stands twice gets two revisions."""
