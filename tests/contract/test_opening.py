@@ -43,6 +43,20 @@ async def refused(url: str) -> str:
     return str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "address", ["host=db password=tok3n-AB", "dbname = x password=tok3n-AB", "service=x", "user=ana password='tok3n-AB'"]
+)
+async def test_the_other_spelling_of_an_address_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """OBS-03: it would make a file with the password in its name, and serve an empty index from it."""
+    monkeypatch.chdir(tmp_path)
+    said = await refused(address)
+    assert "postgresql://" in said
+    assert "tok3n" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_reopening_keeps_everything(database: Database) -> None:
     """F4, B5: what was answered as durable is there after a restart: numbers, facts, ledger, keys, epoch."""
     store = await database.open()

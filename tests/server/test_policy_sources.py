@@ -229,6 +229,10 @@ def test_settings_that_contradict_each_other_are_refused(place: Path, changes: d
     for url in ("ssh://git@example.org/p.git", "git://example.org/p.git"):
         with pytest.raises(SourceRefused, match="URLs begin with"):
             source_of(config(url))
+    for url in ("https://[tok3n-AB/p.git", "https://u:tok3n-AB@h:port/p.git", "https:///p.git"):
+        with pytest.raises(SourceRefused, match=r"--policy: is no valid URL; write https://HOST") as refusal:
+            source_of(config(url))
+        assert "tok3n" not in str(refusal.value)
     (place / "plain").mkdir()
     with pytest.raises(SourceRefused, match="--ref needs a Git repository"):
         source_of(config(place / "plain", ref="main"))

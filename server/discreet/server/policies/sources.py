@@ -83,6 +83,8 @@ def source_of(config: ServerConfig) -> Source:
             raise SourceRefused(f"--policy: URLs begin with one of {', '.join(SCHEMES)}")
         if config.dirty:
             raise SourceRefused("--dirty means the files of a directory; the policy is a URL")
+        if not _is_whole(config.policy):
+            raise SourceRefused("--policy: is no valid URL; write https://HOST[:PORT]/PATH, or file:///PATH")
         return RemoteSource(config.policy, config.ref, config.policy_path, config.state_dir / "git")
     directory = Path(config.policy).absolute()
     if not directory.is_dir():
@@ -93,6 +95,15 @@ def source_of(config: ServerConfig) -> Source:
             raise SourceRefused(f"--ref needs a Git repository, and {directory} lies in none")
         return FolderSource(directory)
     return RepoSource(repo, config.ref, _subpath(repo, directory) or config.policy_path)
+
+
+def _is_whole(url: str) -> bool:
+    """True where host and port can be read: a library that stumbles over them later would repeat the address."""
+    try:
+        parts = urlsplit(url)
+        return parts.port != 0 and (parts.scheme == "file" or bool(parts.hostname))
+    except ValueError:
+        return False
 
 
 def _discover(directory: Path) -> Path | None:

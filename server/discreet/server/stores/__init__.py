@@ -1,10 +1,14 @@
 """The stores: one authority over SQLite or PostgreSQL. Must know ports alone, no servicer."""
 
+import re
 from pathlib import Path
 
 from discreet.server.ports import Clock, Store, StoreError
 
 __all__ = ["open_store"]
+
+_KEYWORDS = re.compile(r"(?:^|\s)(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=", re.ASCII)
+"""How an address of PostgreSQL begins in its other spelling, which would pass for the name of a file."""
 
 
 def open_store(url: str, clock: Clock | None = None) -> Store:
@@ -16,6 +20,8 @@ def open_store(url: str, clock: Clock | None = None) -> Store:
         from discreet.server.stores.postgres import PostgresStore
 
         return PostgresStore(url)
+    if _KEYWORDS.search(url):
+        raise StoreError("name PostgreSQL as postgresql://USER@HOST/DATABASE, not by keywords")
     path = url.removeprefix("sqlite:///") if url.startswith("sqlite:") else url
     if not path or path.startswith(("sqlite:", "file:")) or "://" in path or ":memory:" in path:
         raise StoreError("name a file (or sqlite:///FILE), or a postgresql:// address; a store is never in memory")
