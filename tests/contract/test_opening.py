@@ -44,17 +44,14 @@ async def refused(url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "address", ["host=db password=tok3n-AB", "dbname = x password=tok3n-AB", "service=x", "user=ana password='tok3n-AB'"]
+    "address",
+    ["host=db password=tok3n-AB", "dbname = x password=tok3n-AB", "service=x", "user=ana password='tok3n-AB'"],
 )
-async def test_the_other_spelling_of_an_address_is_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
+def test_the_other_spelling_of_an_address_is_no_file(address: str) -> None:
     """OBS-03: it would make a file with the password in its name, and serve an empty index from it."""
-    monkeypatch.chdir(tmp_path)
-    said = await refused(address)
-    assert "postgresql://" in said
-    assert "tok3n" not in said
-    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StoreError, match="postgresql://") as refusal:
+        open_store(address)
+    assert "tok3n" not in str(refusal.value)
 
 
 async def test_reopening_keeps_everything(database: Database) -> None:
