@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import grpc
@@ -10,6 +12,7 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2  # type: ignore[import-untyped] # ships no types
 
 from discreet.policy.token import decode, encode
+from discreet.server.config import TcpListen
 from discreet.server.ports import PolicyRow
 from discreet.server.stores import open_store
 from discreet.v1 import common_pb2, index_pb2
@@ -18,6 +21,7 @@ from tests.server.support import (
     TENANT,
     PolicyRepo,
     Running,
+    audit_rows,
     binding,
     check,
     commit,
@@ -144,17 +148,32 @@ async def test_a_check_at_any_moment_writes_nothing_but_its_audit(
     assert not keys
 
 
+async def test_a_replay_that_shows_again_leaves_an_audit_row_and_no_ledger_row(running: Running) -> None:
+    """F4, B1: ALLOW at REPLAY is on record, and is no second disclosure in the ledger."""
+    await running.lines.collector.put(document())
+    ledger_id = (await running.lines.agent.commit(commit())).results[0].ledger_id
+    before = await running.server.store.head()
+    rows = len(audit_rows(running.server.config.db))
+    assert verdicts(await running.lines.agent.check(check(ledger_ids=[ledger_id]))) == [("ALLOW", "NONE")]
+    assert (await running.server.store.head()).changed_seq == before.changed_seq
+    written = audit_rows(running.server.config.db)[rows:]
+    assert [(row.moment, row.decisions[0].ledger_id) for row in written] == [(common_pb2.MOMENT_REPLAY, ledger_id)]
+    with closing(sqlite3.connect(f"file:{running.server.config.db}?mode=ro", uri=True)) as connection:
+        assert connection.execute("SELECT count(*) FROM ledger").fetchone() == (1,)
+
+
 async def test_two_servers_on_one_database_file_are_one_too_many(
     place: Path, repo: PolicyRepo, running: Running
 ) -> None:
-    """A second server on the file is refused with exit code 4 and names the first."""
+    """A second server on the file is refused with exit code 5, and leaves nothing behind."""
+    from discreet.cli.commands.serve import as_cli_error
     from discreet.server.errors import StoreRefused
 
     second = config_of(place, repo.path, socket_dir=place / "s2")
     with pytest.raises(StoreRefused) as caught:
         async with in_process(second):
             pass
-    assert caught.value.exit_code == 4
+    assert as_cli_error(caught.value).exit_code == 5
     assert not list((place / "s2").glob("*.sock"))
 
 
@@ -179,3 +198,17 @@ async def test_a_large_question_does_not_hold_up_small_ones(running: Running) ->
         small += 1
     assert len((await large).results) == 375
     assert small >= 3
+
+
+async def test_pings_of_an_idle_client_do_not_end_its_connection(place: Path, repo: PolicyRepo) -> None:
+    """RPC-08: a ping a second with no call under way, and no GOAWAY; gRPC's own defaults give it after the fourth."""
+    options = [
+        ("grpc.keepalive_time_ms", 1_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    async with in_process(config_of(place, repo.path, listen=(TcpListen("agent", "127.0.0.1", 0),))) as running:
+        async with grpc.aio.insecure_channel(running.server.listeners.ports["agent"], options=options) as channel:
+            await channel.channel_ready()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(channel.wait_for_state_change(grpc.ChannelConnectivity.READY), 6)
