@@ -207,8 +207,11 @@ async def test_pings_of_an_idle_client_do_not_end_its_connection(place: Path, re
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
     ]
-    async with in_process(config_of(place, repo.path, listen=(TcpListen("agent", "127.0.0.1", 0),))) as running:
-        async with grpc.aio.insecure_channel(running.server.listeners.ports["agent"], options=options) as channel:
-            await channel.channel_ready()
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(channel.wait_for_state_change(grpc.ChannelConnectivity.READY), 6)
+    config = config_of(place, repo.path, listen=(TcpListen("agent", "127.0.0.1", 0),))
+    async with (
+        in_process(config) as running,
+        grpc.aio.insecure_channel(running.server.listeners.ports["agent"], options=options) as channel,
+    ):
+        await channel.channel_ready()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(channel.wait_for_state_change(grpc.ChannelConnectivity.READY), 6)
