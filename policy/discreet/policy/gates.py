@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from discreet.policy import freshness, receipts
 from discreet.policy.decision import Stop
-from discreet.policy.facts import Facts, Micros
+from discreet.policy.facts import Facts, Micros, Ref
 from discreet.policy.request import Binding
 from discreet.policy.subject import Reader, Root, Subject
 from discreet.policy.token import BadToken, decode
@@ -227,17 +227,23 @@ def completeness(subject: Subject) -> Stop | None:
 
 
 def numbers(subject: Subject) -> Stop | None:
-    """Where numbers are needed: at least one piece of evidence that is not inference, with a value in it."""
+    """Where numbers are needed: at least one piece of evidence with a value in it that is not inference.
+
+    Nor made from inference: a formula over what a model said gives no fact.
+    """
     if not subject.need_numbers:
         return None
-    if any(_gives_figures(root) for root in subject.direct):
+    inferred = {root.ref for root in subject.roots if root.record is not None and root.record.origin is Origin.INFERRED}
+    if any(_gives_figures(root, inferred) for root in subject.direct):
         return None
     return Stop(Reason.NO_TRUSTED_FACT, gap="source")
 
 
-def _gives_figures(root: Root) -> bool:
+def _gives_figures(root: Root, inferred: set[Ref]) -> bool:
     record = root.record
-    if record is None or record.kind is not RecordKind.EVIDENCE or record.origin is Origin.INFERRED:
+    if record is None or record.kind is not RecordKind.EVIDENCE:
+        return False
+    if root.ref in inferred or not inferred.isdisjoint(record.roots):
         return False
     return any(value is not None for value in record.fields.values())
 

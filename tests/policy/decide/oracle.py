@@ -241,7 +241,7 @@ class Oracle:
             r
             for r in bound
             if r.kind is RecordKind.EVIDENCE
-            and r.origin is not Origin.INFERRED
+            and all(one.origin is not Origin.INFERRED for one in (r, *(self.records[ref] for ref in r.roots)))
             and any(v is not None for v in r.fields.values())
         ]
         return None if usable else Reason.NO_TRUSTED_FACT

@@ -10,7 +10,7 @@ from discreet.policy.gates import ORDER, REPLAY_ORDER
 from discreet.policy.texts_builtin import BUILTIN
 from discreet.policy.words import ActionTendency, Freshness, Gate, Moment, Next, Origin, Reason, Verdict
 from tests.policy.decide.faults import AUTHORITY, AVAILABILITY, DUE, FAULTS, Fault, passing
-from tests.policy.decide.world import World, at, edit, evidence, figure_world, record, revoke, segment, world
+from tests.policy.decide.world import World, at, binding_to, edit, evidence, figure_world, record, revoke, segment, world
 
 IN_ORDER = [gate for gate, _ in ORDER] + [Gate.RULES]
 PAIRS = [
@@ -187,3 +187,15 @@ def test_numbers_come_from_evidence_that_is_no_inference() -> None:
         assert world(source).one().verdict is Verdict.ALLOW
         if verdict is Verdict.WITHHOLD:
             assert (result.reason, result.gate) == (Reason.NO_TRUSTED_FACT, Gate.NUMBERS)
+
+
+def test_a_formula_over_inference_gives_no_figure() -> None:
+    """A15, A19: what a model said becomes no fact by being computed with, however far down it stands."""
+    guess = evidence("guess-1", origin=Origin.INFERRED)
+    mean = evidence("mean-1", origin=Origin.DERIVED, inputs=(guess.ref,), roots=(guess.ref,), formula="mean(a)")
+    over = evidence("sum-1", origin=Origin.DERIVED, inputs=(mean.ref,), roots=(mean.ref, guess.ref), formula="a + 1")
+    for asked in (mean, over):
+        bound = segment(binding_to(asked))
+        needed = world(guess, mean, over, segment=bound, need_numbers=True).one()
+        assert (needed.verdict, needed.reason) == (Verdict.WITHHOLD, Reason.NO_TRUSTED_FACT)
+        assert world(guess, mean, over, segment=bound).one().verdict is Verdict.ALLOW
