@@ -10,7 +10,18 @@ from discreet.policy.gates import ORDER, REPLAY_ORDER
 from discreet.policy.texts_builtin import BUILTIN
 from discreet.policy.words import ActionTendency, Freshness, Gate, Moment, Next, Origin, Reason, Verdict
 from tests.policy.decide.faults import AUTHORITY, AVAILABILITY, DUE, FAULTS, Fault, passing
-from tests.policy.decide.world import World, at, binding_to, edit, evidence, figure_world, record, revoke, segment, world
+from tests.policy.decide.world import (
+    World,
+    at,
+    binding_to,
+    edit,
+    evidence,
+    figure_world,
+    record,
+    revoke,
+    segment,
+    world,
+)
 
 IN_ORDER = [gate for gate, _ in ORDER] + [Gate.RULES]
 PAIRS = [
