@@ -27,15 +27,7 @@ from tests.server.support import (
     spawn,
     verdicts,
 )
-
-HEALTH = "/grpc.health.v1.Health/Check"
-
-
-async def health(lines: Lines, service: bytes = b"") -> int:
-    """The serving status."""
-    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = lines.agent.channel.unary_unary(HEALTH)
-    answer = await call(service, timeout=5)
-    return int(health_pb2.HealthCheckResponse.FromString(answer).status)
+from tests.server.watching import health
 
 
 def watched(lines: Lines) -> grpc.aio.UnaryStreamCall[bytes, bytes]:
@@ -124,9 +116,7 @@ async def test_a_watch_of_health_does_not_hold_up_the_drain(spawned: Spawned) ->
 async def test_health_is_said_for_each_service(running: Running) -> None:
     """A watcher of one service is told of that one."""
     for service in ("DisclosureService", "IndexService", "AuditService", "ServerService"):
-        name = f"discreet.v1.{service}"
-        request = health_pb2.HealthCheckRequest(service=name).SerializeToString()
-        assert await health(running.lines, request) == health_pb2.HealthCheckResponse.SERVING
+        assert await health(running.lines, f"discreet.v1.{service}") == health_pb2.HealthCheckResponse.SERVING
 
 
 async def test_an_interrupt_stops_it_too(spawned: Spawned) -> None:

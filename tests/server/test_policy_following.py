@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from grpc_health.v1 import health_pb2  # type: ignore[import-untyped] # ships no types
 
 from discreet.server.errors import PolicyRefused
 from discreet.v1 import common_pb2, server_pb2
@@ -33,6 +35,7 @@ from tests.server.support import (
     spawn,
     verdicts,
 )
+from tests.server.watching import health
 
 LISTED = POLICY["sources.yaml"].replace(", listed: false", "")
 NOTES_TOO = POLICY["rules.yaml"].replace("sums, mixed]", "sums, mixed, notes]")
@@ -139,6 +142,42 @@ async def test_a_bad_commit_leaves_the_old_revision_in_force_and_says_so(
     await in_force(running, good)
     status = await running.lines.operator.status()
     assert (status.policy_error, status.policy_error_commit, list(status.problems)) == ("", "", [])
+
+
+async def test_health_says_that_the_newest_policy_is_not_in_force(running: Running, repo: PolicyRepo) -> None:
+    """F2: the services stay in service under the old revision.
+
+    `discreet.policy` alone is NOT_SERVING until it is mended.
+    """
+
+    def newest(status: int) -> Callable[[], Awaitable[bool]]:
+        async def holds() -> bool:
+            return await health(running.lines, "discreet.policy") == status
+
+        return holds
+
+    await eventually(newest(health_pb2.HealthCheckResponse.SERVING))
+    await refused(running, repo.commit({"rules.yaml": BAD}))
+    await eventually(newest(health_pb2.HealthCheckResponse.NOT_SERVING))
+    assert await health(running.lines) == health_pb2.HealthCheckResponse.SERVING
+    await in_force(running, repo.commit(dict(POLICY) | {"sources.yaml": LISTED}))
+    await eventually(newest(health_pb2.HealthCheckResponse.SERVING))
+
+
+async def test_a_source_that_is_taken_off_the_list_hides_and_shows_again(running: Running, repo: PolicyRepo) -> None:
+    """B8, A2.
+
+    Delisting hides at every moment, deletes nothing, and a later listing shows the same stored segment again.
+    """
+    lines = running.lines
+    await lines.collector.put(document())
+    ledger_id = (await lines.agent.commit(commit())).results[0].ledger_id
+    asked = [check(moment=common_pb2.MOMENT_RETRIEVE), check(), check(ledger_ids=[ledger_id])]
+    delisted = POLICY["sources.yaml"].replace("{label: handbook,", "{label: handbook, listed: false,")
+    await in_force(running, repo.commit({"sources.yaml": delisted}))
+    assert [verdicts(await lines.agent.check(one)) for one in asked] == [[("WITHHOLD", "UNTRUSTED_SOURCE")]] * 3
+    await in_force(running, repo.commit({"sources.yaml": POLICY["sources.yaml"] + "# listed again\n"}))
+    assert [verdicts(await lines.agent.check(one)) for one in asked] == [[("ALLOW", "NONE")]] * 3
 
 
 async def test_a_forced_push_is_taken_and_logged(running: Running, repo: PolicyRepo) -> None:

@@ -1,6 +1,6 @@
 """The server as a whole: put together, started, watched, drained.
 
-Exit codes: those of `errors.StartRefused`, 0 after a drain, 1 after a failure.
+`serve` gives 0 after a drain and 1 after a failure; a start that is refused raises `errors.StartRefused`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Server:
             await self.policies.start()
             reader = FactReader(self.store, head)
             self.methods = self._methods(reader)
-            await self.health.set(serving=self.policies.usable())
+            await self._tell_health(serving=self.policies.usable())
             await self.listeners.start(self.edge, self.health, self.methods.unary, self.methods.streams)
         except BaseException:
             await self.listeners.stop(0)
@@ -140,8 +140,15 @@ class Server:
 
     async def _set_health(self) -> None:
         serving = self._store_answers and self.policies.usable()
-        if await self.health.set(serving=serving):
+        if await self._tell_health(serving=serving):
             self.log.info("health", serving=serving, problems=self.problems())
+
+    async def _tell_health(self, *, serving: bool) -> bool:
+        """True where whether the server serves is news."""
+        following = self.policies.following
+        newest = self.policies.snapshot is not None and not (following.error or following.unreachable)
+        await self.health.set_newest_policy(in_force=newest)
+        return await self.health.set(serving=serving)
 
     def problems(self) -> list[str]:
         """What is wrong or degraded, sorted; empty where all is well."""
