@@ -337,6 +337,7 @@ _PROGRAM = "import sys, json, pathlib; from tests.server.support import serve_fr
 
 def serve_from(settings: str) -> int:
     """Runs a server from settings in JSON; for a process of its own."""
+    from discreet.cli.commands.serve import as_cli_error
     from discreet.server.app import run
     from discreet.server.config import load_config
     from discreet.server.errors import StartRefused
@@ -348,7 +349,7 @@ def serve_from(settings: str) -> int:
         return run(load_config(None, given))
     except StartRefused as error:
         sys.stderr.write(f"{error}\n")
-        return error.exit_code
+        return as_cli_error(error).exit_code
 
 
 async def spawn(directory: Path, policy: Path | str, **changes: Any) -> Spawned:

@@ -1,8 +1,8 @@
 """What can go wrong in the server, classed by who must act: the caller (a status), or the operator (an exit code).
 
 A malformed message is `Malformed`, of the policy package. Messages name fields, files and what would be right; they
-never repeat what a request held. One table maps class to exit code, `CallRefused.status` is the gRPC status; nothing
-else in the server chooses either.
+never repeat what a request held. `CallRefused.status` is the gRPC status, and nothing else in the server chooses one;
+how a process ends whose start was refused is said by the command line, in its own table.
 """
 
 from __future__ import annotations
@@ -19,33 +19,23 @@ class ServerError(Exception):
 
 
 class StartRefused(ServerError):
-    """The server cannot serve what it was asked to. The operator must act; the process ends with `exit_code`."""
-
-    exit_code: ClassVar[int] = 1
+    """The server cannot serve what it was asked to. The operator must act."""
 
 
 class ConfigRefused(StartRefused):
     """The configuration is wrong."""
 
-    exit_code = 2
-
 
 class PolicyRefused(StartRefused):
     """There is no policy revision to serve, and waiting would not mend it."""
-
-    exit_code = 3
 
 
 class StoreRefused(StartRefused):
     """The database cannot be used."""
 
-    exit_code = 4
-
 
 class ListenRefused(StartRefused):
     """A socket cannot be bound, or its place is not safe."""
-
-    exit_code = 5
 
 
 class CallRefused(ServerError):

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
+from typing import TypeVar
 
 import click
+import grpc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discreet.cli import errors, escaping, times
 from discreet.cli.app import COMMANDS, root
+from discreet.cli.commands.serve import as_cli_error
 from discreet.cli.escaping import safe, safe_block, safe_json
 from discreet.cli.exit_codes import MEANINGS, ExitCode
 from discreet.cli.settings import default_socket_dir
 from discreet.server import config
+from discreet.server.errors import CallRefused, StartRefused
 from tests.server.cli.command import discreet
+
+_E = TypeVar("_E", bound=Exception)
 
 
 def _every_command() -> list[tuple[str, ...]]:
@@ -73,6 +80,37 @@ def test_every_error_has_an_exit_code_of_the_table() -> None:
     kinds = errors.CliError.__subclasses__()
     assert kinds
     assert all(kind.exit_code in MEANINGS and kind.exit_code != ExitCode.OK for kind in kinds)
+
+
+def _beneath(kind: type[_E]) -> set[type[_E]]:
+    return {kind}.union(*(_beneath(one) for one in kind.__subclasses__()))
+
+
+def test_every_refused_start_ends_with_its_exit_code() -> None:
+    """One table says it, by who must act: whoever wrote the configuration, the policy's author, the operator."""
+    ends = {kind.__name__: as_cli_error(kind("why")).exit_code.value for kind in _beneath(StartRefused)}
+    assert ends == {
+        "StartRefused": 5, "ConfigRefused": 2, "PolicyRefused": 3, "StoreRefused": 5, "ListenRefused": 5
+    }  # fmt: skip
+
+
+def test_every_refused_call_has_a_status_of_its_own() -> None:
+    """Each class of refusal answers with one status, none with OK or INTERNAL, and no two with the same."""
+    statuses = [kind.status for kind in _beneath(CallRefused) - {CallRefused}]
+    assert not {grpc.StatusCode.OK, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN} & set(statuses)
+    assert len(statuses) == len(set(statuses)) > 5
+    assert all(errors.from_status(status.value[0], status.name, "why", "x").exit_code > 1 for status in statuses)
+
+
+@pytest.mark.parametrize(
+    "words, wanted", [("discreet index su", {"supersede", "suspend"}), ("discreet aud", {"audit"})]
+)
+def test_the_shell_completes_commands(words: str, wanted: set[str]) -> None:
+    """What is documented for bash answers with the commands that begin so."""
+    env = os.environ | {"_DISCREET_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'discreet'; from discreet.cli import main; main()"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} == wanted
 
 
 @pytest.mark.parametrize(

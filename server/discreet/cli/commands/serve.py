@@ -1,11 +1,15 @@
 """`discreet serve`: reads what the operator asks for and runs the server until it is told to stop."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from discreet.cli.errors import CliError, InputError, PolicySetError, Unreachable
 from discreet.cli.settings import current, shared_options
+
+if TYPE_CHECKING:
+    from discreet.server.errors import StartRefused
 
 _EPILOG = """\b
 Examples:
@@ -53,13 +57,17 @@ def serve(
         }
         run(load_config(Path(config) if config else None, given))
     except StartRefused as error:
-        raise _as_cli_error(error) from None
+        raise as_cli_error(error) from None
 
 
-def _as_cli_error(error: Exception) -> CliError:
+def as_cli_error(error: "StartRefused") -> CliError:
     """The error of a start that was refused, with the exit code that the command line promises for its kind."""
-    from discreet.server.errors import ConfigRefused, PolicyRefused
+    from discreet.server import errors
 
-    if isinstance(error, ConfigRefused):
-        return InputError(str(error))
-    return PolicySetError(str(error)) if isinstance(error, PolicyRefused) else Unreachable(str(error))
+    by_kind: dict[type[errors.StartRefused], type[CliError]] = {
+        errors.ConfigRefused: InputError,
+        errors.PolicyRefused: PolicySetError,
+        errors.StoreRefused: Unreachable,
+        errors.ListenRefused: Unreachable,
+    }
+    return by_kind.get(type(error), Unreachable)(str(error))
