@@ -66,6 +66,9 @@ def test_a_record_that_stood_in_for_an_unknown_version_is_named() -> None:
         (f.id, f.version, f.revision) for f in row(bindings(version="9")(figure_world())).facts if f.kind == "record"
     ]
     assert facts == [("quote-1", "9", 0), ("quote-1", "1", 10)]
+    old, new = evidence(current=False), evidence(version="2")
+    written = row(edit(figure_world(), records=(old, new)))
+    assert [(f.id, f.version) for f in written.facts if f.kind == "record"] == [("quote-1", "1")]
 
 
 def test_equal_inputs_give_equal_bytes() -> None:
@@ -127,6 +130,8 @@ def test_the_row_says_which_fact_changed_since_the_binding_was_read() -> None:
         ("record", "quote-1", 50, 60),
         ("grants", "ana", 50, 70),
     }
+    same = records(revision=50)(bindings(granted_under=token(50, 3))(given))
+    assert _changed(edit(same, grants=PrincipalGrants((grant(),), 50))) == set()
     for unknown in ("", token(50, 2, OTHER_EPOCH), token(901, 2)):
         assert _changed(bindings(granted_under=unknown)(given)) == set()
 

@@ -9,8 +9,9 @@ import pytest
 from discreet.policy.decide import withhold_all
 from discreet.policy.facts import PrincipalGrants, Ref
 from discreet.policy.words import Gate, Moment, Next, Reason, Verdict
+from discreet.v1 import audit_pb2, disclosure_pb2
 from tests.policy.decide.faults import FAULTS, Fault, passing, records
-from tests.policy.decide.replies import reply_bytes, row
+from tests.policy.decide.replies import reply_bytes, row, row_bytes
 from tests.policy.decide.world import (
     DAY,
     OTHER_DIGEST,
@@ -125,6 +126,12 @@ def test_a_dependency_that_is_down_withholds_everything_alike(reason: Reason) ->
         for given in (figure_world(), edit(figure_world(), records=()), figure_world(grants=PrincipalGrants()))
     }
     assert len(seen) == 1
+    pair = world(record("kb-1"), record("kb-2"))
+    withheld = withhold_all(pair.request, pair.policy, reason)
+    (told,) = disclosure_pb2.CheckResponse.FromString(reply_bytes(pair, withheld)).results
+    assert [each.SerializeToString() for each in told.evidence] == [told.evidence[0].SerializeToString()] * 2
+    (decision,) = audit_pb2.AuditRow.FromString(row_bytes(pair, withheld)).decisions
+    assert [each.record_id for each in decision.bindings] == ["kb-1", "kb-2"]
 
 
 def test_no_policy_in_force_withholds_with_the_built_in_text() -> None:

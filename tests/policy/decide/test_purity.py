@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.policy.words import Grounding, Moment, Reason, Verdict
 from tests.policy.decide.random_worlds import random_world
 from tests.policy.decide.replies import reply_bytes, row_bytes
-from tests.policy.decide.world import edit, figure_world, rule, segment, world
+from tests.policy.decide.world import DAY, at, edit, figure_world, grant, record, rule, segment, world
 
 
 def test_verdicts_do_not_depend_on_the_order_of_calls() -> None:
@@ -76,8 +76,8 @@ def test_facts_that_nothing_names_change_nothing() -> None:
 def test_a_ledger_entry_without_its_segment_is_unknown_rather_than_guessed() -> None:
     """A12: where the stored segment was not handed in, nothing is shown."""
     asked = world().replayed()
-    result = asked.one(stored={})
-    assert (result.verdict, result.reason) == (Verdict.WITHHOLD, Reason.DOCUMENT_UNKNOWN)
+    for result in (asked.one(stored={}), asked.one(ledger={})):
+        assert (result.verdict, result.reason) == (Verdict.WITHHOLD, Reason.DOCUMENT_UNKNOWN)
 
 
 def test_an_allow_names_what_it_rests_on_and_until_when() -> None:
@@ -108,6 +108,29 @@ def test_an_allow_holds_until_the_time_that_it_names() -> None:
                 last = edit(asked, now=found.valid_until - 1)
                 again = {r.key: r for r in last.ask().results}[found.key]
                 assert again.verdict is Verdict.ALLOW, f"seed {seed}"
+
+
+def test_an_allow_ends_with_the_scope_that_lets_the_reader_in() -> None:
+    """B6, TIM-03: the longest grant of any scope of the record; one without end, or a trusted claim, bounds none."""
+    page = world(record(scopes=("staff", "board"), assessment_expires_at=at(DAY)))
+    soon, later = grant(expires_at=at(1_500_000)), grant("board", expires_at=at(2_500_000))
+    for grants, end in (
+        ((soon,), at(1_500_000)),
+        ((soon, later), at(2_500_000)),
+        ((later, grant(expires_at=at(9)), soon), at(2_500_000)),
+        ((soon, grant("board")), at(DAY)),
+        ((soon, grant()), at(DAY)),
+        ((soon, grant("sales")), at(1_500_000)),
+    ):
+        result = page.one(grants=edit(page.grants, grants=grants))
+        assert (result.verdict, result.valid_until) == (Verdict.ALLOW, end)
+    claiming = edit(
+        page, principal=edit(page.principal, claimed_scopes=("board",)), grants=edit(page.grants, grants=(soon,))
+    )
+    trusted = edit(page.snapshot, claimed_scopes_from=frozenset({"agent-1"}))
+    assert claiming.one().valid_until == at(1_500_000)
+    assert claiming.one(snapshot=trusted).valid_until == at(DAY)
+    assert page.one(grants=edit(page.grants, grants=(soon,))).use_within_ms == 1_500
 
 
 def test_an_unbound_segment_has_no_end() -> None:

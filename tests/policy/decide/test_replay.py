@@ -48,6 +48,7 @@ def test_a_stored_segment_is_shown_to_its_own_reader_in_its_own_session(
     assert reply_bytes(theirs) == reply_bytes(unknown)
     assert Reason(row(theirs).decisions[0].reason) is reason
     assert Reason(row(unknown).decisions[0].reason) is Reason.DOCUMENT_UNKNOWN
+    assert (row(unknown).decisions[0].segment_id, row(unknown).decisions[0].ledger_id) == ("L1", "L1")
     assert [f.revision for f in row(theirs).facts if f.kind == "ledger"] == [700]
     assert [f.revision for f in row(unknown).facts if f.kind == "ledger"] == [0]
 
