@@ -4,6 +4,9 @@ It calls no store, no clock and no model. The same inputs give the same results,
 replayed.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
 from discreet.policy import gates, receipts
 from discreet.policy.decision import MASKED, Changed, Decided, EvidenceView, SegmentDecision, Stop
 from discreet.policy.facts import Caller, Facts, LedgerFacts, Micros, RecordFacts, Ref
@@ -25,6 +28,13 @@ from discreet.policy.words import (
 )
 
 
+class Judged(NamedTuple):
+    """One segment with its result."""
+
+    subject: Subject
+    decision: SegmentDecision
+
+
 def decide(
     snapshot: Snapshot,
     facts: Facts,
@@ -40,13 +50,33 @@ def decide(
     `now` is the database's clock as read with the facts; `policy_age_us` how long ago the policy's source was last
     read; `stored` holds the segments of the ledger entries in `facts.ledger`, decoded, by ledger id.
     """
+    return gathered(list(one_by_one(snapshot, facts, caller, now, request, policy_age_us, stored or {})))
+
+
+def one_by_one(
+    snapshot: Snapshot,
+    facts: Facts,
+    caller: Caller,
+    now: Micros,
+    request: Request,
+    policy_age_us: int,
+    stored: dict[str, Segment],
+) -> Iterator[Judged]:
+    """The same, a segment at a time, for a server that has more to do: each is judged as it is asked for."""
     call = Call(snapshot, facts, caller, request, now, policy_age_us, reader_of(snapshot, facts, caller, request, now))
     if request.moment is Moment.REPLAY:
-        subjects = [(key, _replayed(call, key, (stored or {}).get(key))) for key in request.ledger_ids]
-    else:
-        subjects = [(segment.id, _asked(call, segment)) for segment in request.segments]
-    results = tuple(decide_one(key, subject) for key, subject in subjects)
-    return Decided(results, _records_read([subject for _, subject in subjects]))
+        for ledger_id in request.ledger_ids:
+            subject = _replayed(call, ledger_id, stored.get(ledger_id))
+            yield Judged(subject, decide_one(ledger_id, subject))
+        return
+    for segment in request.segments:
+        subject = _asked(call, segment)
+        yield Judged(subject, decide_one(segment.id, subject))
+
+
+def gathered(judged: Sequence[Judged]) -> Decided:
+    """The results of all segments with what was read for them."""
+    return Decided(tuple(one.decision for one in judged), _records_read([one.subject for one in judged]))
 
 
 def _asked(call: Call, segment: Segment) -> Subject:

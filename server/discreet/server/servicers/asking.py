@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
 from discreet.policy.codec import CallRecord, CommitOutcome, audit_row, segment_from
-from discreet.policy.decide import decide
+from discreet.policy.decide import Judged, gathered, one_by_one
 from discreet.policy.decision import Decided, SegmentDecision
 from discreet.policy.facts import FactIds, Facts, Micros, Ref
 from discreet.policy.request import Request
@@ -47,6 +49,10 @@ class Asked:
 
 INLINE_BYTES_MAX = 64 * 1024
 """Larger questions are computed in a thread, so that smaller ones need not wait behind them."""
+
+
+INLINE_S = 0.005
+"""How long a call's decisions may keep all others waiting."""
 
 
 async def computed(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -116,14 +122,25 @@ class Asking:
         held = self.policies.snapshot
         return held if held is not None and held.number >= number else await self.policies.at_least(number)
 
-    def decide(self, call: Call, asked: Asked) -> Decided:
-        """The decision of the core. Only where there are facts."""
+    async def decide(self, call: Call, asked: Asked) -> Decided:
+        """The decision of the core. Only where there are facts.
+
+        What is not judged after a moment goes on in a thread: how long it takes is up to the policy, not to the size
+        of the question. It ends with the call.
+        """
         assert asked.snapshot is not None and asked.facts is not None  # noqa: PT018 - the caller looked at `reason`
         stored = {ledger_id: segment_from(entry.segment) for ledger_id, entry in asked.facts.ledger.items()}
         age = self.policies.age_us()
-        return decide(
-            asked.snapshot, asked.facts, call.caller, asked.now, asked.request, policy_age_us=age, stored=stored
-        )
+        rest = one_by_one(asked.snapshot, asked.facts, call.caller, asked.now, asked.request, age, stored)
+        judged: list[Judged] = []
+        end = time.monotonic() + INLINE_S
+        if _take(rest, judged, lambda: time.monotonic() >= end):
+            given_up = threading.Event()
+            try:
+                await asyncio.to_thread(_take, rest, judged, given_up.is_set)
+            finally:
+                given_up.set()
+        return gathered(judged)
 
     def record_of(
         self,
@@ -178,6 +195,15 @@ class Asking:
         """Counts and logs an audit row that could not be written."""
         self.tally.audit_failures += 1
         self._log.error("withheld: the audit cannot be written", request_id=call.request_id, error=type(error).__name__)
+
+
+def _take(rest: Iterator[Judged], judged: list[Judged], enough: Callable[[], bool]) -> bool:
+    """Judges until there is enough; True where there may be more."""
+    for one in rest:
+        judged.append(one)
+        if enough():
+            return True
+    return False
 
 
 def _key(

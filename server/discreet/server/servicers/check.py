@@ -27,7 +27,7 @@ class Checking:
     async def _answer(self, call: Call, size: int, asked: Asked) -> bytes:
         request = asked.request
         if asked.reason is None:
-            decided = await computed(size, self._asking.decide, call, asked)
+            decided = await self._asking.decide(call, asked)
         else:
             decided = withhold_all(request, asked.snapshot, asked.reason)
         ids = [new_id() for _ in decided.results]

@@ -118,29 +118,17 @@ class Committing:
         replayed = await self._replayed(call, asked, known)
         if replayed is None:
             return None
-        return await computed(progress.size, self._decided, call, asked, known, replayed, progress)
+        fresh, read = await self._fresh(call, asked, known, progress)
+        return await computed(progress.size, _decided, asked, known, replayed, fresh, read, progress)
 
-    def _decided(
-        self, call: Call, asked: Asked, known: Mapping[str, str], replayed: _Replayed, progress: _Progress
-    ) -> _Round:
-        """All decisions of a round in the order of the request."""
-        fresh, read = self._fresh(call, asked, known, progress)
-        request = asked.request
-        results = tuple(replayed.decisions[s.id] if s.id in known else fresh[s.id] for s in request.segments)
-        decided = Decided(results, tuple({**dict(replayed.read), **dict(read)}.items()))
-        repeats = {segment_id: (ledger_id, replayed.ledger.get(ledger_id)) for segment_id, ledger_id in known.items()}
-        entries = {d.key: _entry(request, d) for d in fresh.values() if d.verdict is Verdict.ALLOW}
-        progress.allowed_once.update(entries)
-        return _Round(asked, decided, _new_ids(decided), repeats, entries)
-
-    def _fresh(
+    async def _fresh(
         self, call: Call, asked: Asked, known: Mapping[str, str], progress: _Progress
     ) -> tuple[dict[str, SegmentDecision], tuple[tuple[Ref, RecordFacts | None], ...]]:
         """Decisions on the segments that no earlier call committed, and what was read for them."""
         segments = tuple(segment for segment in asked.request.segments if segment.id not in known)
         if not segments or asked.snapshot is None:
             return {}, ()
-        decided = self._asking.decide(call, replace(asked, request=replace(asked.request, segments=segments)))
+        decided = await self._asking.decide(call, replace(asked, request=replace(asked.request, segments=segments)))
         found = {decision.key: decision for decision in decided.results}
         for segment_id, reason in progress.given_up.items():
             if segment_id in found and found[segment_id].verdict is Verdict.ALLOW:
@@ -159,7 +147,7 @@ class Committing:
         if again.reason is not None or again.facts is None:
             decided = withhold_all(request, asked.snapshot, again.reason or Reason.DEPENDENCY_UNAVAILABLE)
         else:
-            decided = self._asking.decide(call, again)
+            decided = await self._asking.decide(call, again)
         pairs = zip(known, decided.results, strict=True)
         ledger = again.facts.ledger if again.facts is not None else {}
         return _Replayed(ledger, {name: found._replace(key=name) for name, found in pairs}, decided.records_read)
@@ -214,6 +202,24 @@ class Committing:
             asked.request, call.request_id, asked.token, asked.snapshot, self._asking.instance, _new_ids(decided)
         )
         return encode_commit(decided, reply, outcomes)
+
+
+def _decided(
+    asked: Asked,
+    known: Mapping[str, str],
+    replayed: _Replayed,
+    fresh: Mapping[str, SegmentDecision],
+    read: tuple[tuple[Ref, RecordFacts | None], ...],
+    progress: _Progress,
+) -> _Round:
+    """All decisions of a round in the order of the request."""
+    request = asked.request
+    results = tuple(replayed.decisions[s.id] if s.id in known else fresh[s.id] for s in request.segments)
+    decided = Decided(results, tuple({**dict(replayed.read), **dict(read)}.items()))
+    repeats = {segment_id: (ledger_id, replayed.ledger.get(ledger_id)) for segment_id, ledger_id in known.items()}
+    entries = {d.key: _entry(request, d) for d in fresh.values() if d.verdict is Verdict.ALLOW}
+    progress.allowed_once.update(entries)
+    return _Round(asked, decided, _new_ids(decided), repeats, entries)
 
 
 def _new_ids(decided: Decided) -> tuple[str, ...]:
