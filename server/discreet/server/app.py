@@ -24,6 +24,7 @@ from discreet.server.policies.errors import SourceRefused
 from discreet.server.policies.follower import Policies
 from discreet.server.policies.sources import source_of
 from discreet.server.ports import Clock, Head, Store, StoreError
+from discreet.server.reading.high_water import HighWater
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.methods import Methods
 from discreet.server.servicers.server_info import server_version
@@ -34,6 +35,9 @@ from discreet.server.wire.listeners import Listeners
 
 WATCH_S = 0.5
 """How often the server looks at its own state: the store, the policy revision in force, health."""
+
+LAST_MARK_S = 1.0
+"""How long the last reading of the order may take when the server stops."""
 
 Announce = Callable[[str], None]
 
@@ -59,6 +63,8 @@ class Server:
         self.edge = Edge(self.store, self.clock, self.log, self.instance)
         self.policies = self._policies()
         self.methods: Methods | None = None
+        self._high_water = HighWater(config.state_dir)
+        self._mark_lost = False
         self._tasks: list[asyncio.Task[None]] = []
         self.failed = asyncio.Event()
         """Set when what runs in the background ended by an error: serving on would be serving blindly."""
@@ -76,6 +82,7 @@ class Server:
         self.listeners.hold()
         try:
             head = await self._open()
+            self._high_water.admit(head)
             await self.policies.start()
             reader = FactReader(self.store, head)
             self.methods = self._methods(reader)
@@ -125,10 +132,22 @@ class Server:
                     head = await reader.heads.read()
                     await self.policies.at_least(head.policy_revision)
                 self._note_store(answers=True)
+                await self._keep_mark(head)
             except (StoreError, TimeoutError) as error:
                 self._note_store(answers=False, why=type(error).__name__)
             await self._set_health()
             await asyncio.sleep(WATCH_S)
+
+    async def _keep_mark(self, head: Head) -> None:
+        """The mark that a later start compares with. Where it cannot be kept, status says so and serving goes on."""
+        lost = ""
+        try:
+            await asyncio.to_thread(self._high_water.note, head)
+        except (OSError, ValueError) as error:
+            lost = type(error).__name__
+        if lost and not self._mark_lost:
+            self.log.error("the high-water mark cannot be kept", error=lost)
+        self._mark_lost = bool(lost)
 
     def _note_store(self, *, answers: bool, why: str = "") -> None:
         if answers != self._store_answers:
@@ -163,6 +182,8 @@ class Server:
             found.append(f"policy: the newest revision is refused: {following.error.splitlines()[0]}")
         if not self._store_answers:
             found.append("store: does not answer")
+        if self._mark_lost:
+            found.append("state directory: the high-water mark cannot be kept")
         if self.edge.refusals_lost:
             found.append(f"audit: {self.edge.refusals_lost} refusals are not on record")
         if self.methods is not None and self.methods.asking.tally.audit_failures:
@@ -189,6 +210,9 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.listeners.release()
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(LAST_MARK_S):
+                await self._keep_mark(await self.store.head())
         with contextlib.suppress(StoreError):
             await self.store.close()
         self.log.info("stopped")

@@ -55,7 +55,7 @@ def default_socket_dir() -> Path:
 
 
 def default_state_dir() -> Path:
-    """Where the server keeps what may be rebuilt: clones of policy repositories."""
+    """Where the server keeps clones of policy repositories, and the highest state that it saw of each database."""
     return Path(platformdirs.user_state_dir("discreet"))
 
 

@@ -29,7 +29,7 @@ with its socket, for one developer on one machine. Stop it with SIGTERM: calls u
 @click.option("--policy-path", metavar="DIR", help="With a URL: the directory of the policy set in the repository.")
 @click.option("--dirty", is_flag=True, default=None, help="Serve the files of DIR as they are.")
 @click.option("--db", metavar="FILE|URL", help="SQLite file, or postgresql://... (default: discreet.db).")
-@click.option("--state", "state_dir", metavar="DIR", help="Directory for what the server keeps on disk.")
+@click.option("--state", "state_dir", metavar="DIR", help="Directory for clones of policies and the high-water mark.")
 @click.option("--listen", multiple=True, metavar="IDENTITY=127.0.0.1:PORT", help="Also listen on loopback as IDENTITY.")
 @click.option("--config", metavar="FILE", help="Configuration file; options win over it.")
 @click.option("--instance", metavar="NAME", help="Name of this process in answers and audit.")
