@@ -37,17 +37,15 @@ def expected(
 ) -> Expected:
     """What RETRIEVE says of a version of a document whose versions are given, in order, to a reader with these scopes.
 
-    An empty list: the document is unknown. A version that does not exist is judged by the scope of the current one.
+    An empty list: the document is unknown. A version that does not exist is judged by the scope of the current one,
+    and to who may read the current one a version out of scope looks like one that does not exist.
     """
-    if not versions:
+    if not versions or not (_in_scope(versions[-1], scopes) or any(_named(versions, version, scopes))):
         return Expected("WITHHOLD", "NOT_AVAILABLE")
     current = versions[-1]
-    named = [row for row in versions if row["version"] == version]
-    judged = named[0] if named else current
-    if ("public" if judged["status"] in SETTLED else "peps-drafts") not in {"public", *scopes}:
-        return Expected("WITHHOLD", "NOT_AVAILABLE")
-    if not named:
+    if not any(_named(versions, version, scopes)):
         return Expected("WITHHOLD", "VERSION_MISMATCH")
+    judged = next(row for row in versions if row["version"] == version)
     if judged is not current:
         return Expected("WITHHOLD", "SUPERSEDED")
     if judged["content_sha256"] != digest:
@@ -55,6 +53,15 @@ def expected(
     if judged["status"] not in SETTLED and _age_days(judged, now) >= 730:
         return Expected("WITHHOLD", "ASSESSMENT_EXPIRED")
     return Expected("ALLOW", "NONE")
+
+
+def _named(versions: list[dict[str, Any]], version: int, scopes: Iterable[str]) -> list[bool]:
+    """For each row of that version, whether it is in scope."""
+    return [_in_scope(row, scopes) for row in versions if row["version"] == version]
+
+
+def _in_scope(row: dict[str, Any], scopes: Iterable[str]) -> bool:
+    return ("public" if row["status"] in SETTLED else "peps-drafts") in {"public", *scopes}
 
 
 def _age_days(row: dict[str, Any], now: datetime) -> float:

@@ -112,6 +112,32 @@ async def test_denials_are_found_by_what_readers_were_told(running: Running) -> 
     assert [found.decision.segment_id for found in one] == ["s1"]
 
 
+async def test_a_version_out_of_scope_looks_like_one_that_never_was(running: Running) -> None:
+    """F11: who may read the current version cannot tell a restricted earlier one from a number that was never given."""
+    lines = running.lines
+    await lines.collector.put(document(version="1", scopes=["board"]), document(version="2"))
+    replies = []
+    for version in ("1", "99"):
+        answer = await lines.agent.check(check(segment("s1", binding(version=version))))
+        result = answer.results[0]
+        assert (result.output.gap.record.version, result.reason) == (version, common_pb2.REASON_VERSION_MISMATCH)
+        result.decision_id = result.output.gap.record.version = ""
+        replies.append(result.SerializeToString(deterministic=True))
+    assert replies[0] == replies[1]
+    found = await lines.auditor.decisions(tenant=TENANT, reason=common_pb2.REASON_VERSION_MISMATCH)
+    assert [one.decision.detail for one in found] == ["no such version", "version out of scope"]
+
+
+async def test_ids_of_other_systems_may_have_a_scheme(running: Running) -> None:
+    """Object keys and identities with a scheme are taken as they are; an empty or dot segment behind it is not."""
+    lines = running.lines
+    await lines.collector.put(document("s3://bucket/key"))
+    asked = check(segment("s1", binding("s3://bucket/key")), principal="spiffe://example.test/ana")
+    assert verdicts(await lines.agent.check(asked)) == ALLOWED
+    for record_id in ("s3:///key", "s3://bucket/../key", "//bucket/key"):
+        assert (await lines.agent.refused(check(segment("s1", binding(record_id))))).code().name == "INVALID_ARGUMENT"
+
+
 async def test_addresses_match_as_whole_texts(running: Running) -> None:
     """SRC-01, SRC-02: record ids are compared whole: no prefix, suffix, user-info or scheme of one opens another."""
     lines = running.lines

@@ -245,7 +245,7 @@ def _records_read(subjects: list[Subject]) -> tuple[tuple[Ref, RecordFacts | Non
     read: dict[Ref, RecordFacts | None] = {}
     for subject in subjects:
         for root in subject.roots:
-            read[root.ref] = root.record
+            read[root.ref] = root.record if root.hidden is None else root.hidden
             if root.record is None and root.current is not None:
                 read[root.current.ref] = root.current
     return tuple(read.items())

@@ -128,7 +128,7 @@ def binding(subject: Subject) -> Stop | None:
 def _record_cause(root: Root, now: Micros) -> tuple[Reason | None, str]:
     record = root.record
     if record is None:
-        return Reason.VERSION_MISMATCH, "no such version"
+        return Reason.VERSION_MISMATCH, "no such version" if root.hidden is None else "version out of scope"
     if record.superseded_by is not None:
         return Reason.SUPERSEDED, ""
     if not record.current:

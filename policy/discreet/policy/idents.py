@@ -20,6 +20,7 @@ SHORT_BYTES_MAX = 128
 
 _LABEL = re.compile(r"[a-z0-9][a-z0-9._:-]{0,127}", re.ASCII)
 _KIND = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _ENCODED = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
@@ -83,7 +84,8 @@ def name_problem(text: str) -> str | None:
 def exact_problem(text: str, bytes_max: int = EXACT_BYTES_MAX) -> str | None:
     """What keeps a text from being a record id, scope or principal id.
 
-    Slashes are fine (object keys, paths); empty and dot segments are not, nor text that normalisation would change.
+    Slashes are fine (object keys, paths), and so is a scheme before them (`s3://`, `spiffe://`); empty and dot segments
+    are not, nor text that normalisation would change.
     """
     return _exact_problem(text, bytes_max) if len(text) <= bytes_max else _too_long(bytes_max)
 
@@ -97,7 +99,7 @@ def _exact_problem(text: str, bytes_max: int) -> str | None:
         return "is not in the normal form NFKC; give the normalised text"
     if text[0].isspace() or text[-1].isspace():
         return "begins or ends with white space"
-    if any(part in ("", ".", "..") for part in text.split("/")):
+    if any(part in ("", ".", "..") for part in _SCHEME.sub("", text).split("/")):
         return "has an empty or dot segment between slashes"
     if _ENCODED.search(text):
         return "has an encoded dot or slash; give it decoded"

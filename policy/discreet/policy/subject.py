@@ -10,7 +10,7 @@ from typing import NamedTuple
 from discreet.policy.facts import Caller, Facts, GrantFacts, Micros, RecordFacts, Ref
 from discreet.policy.request import Binding, Claim, Request, Segment
 from discreet.policy.snapshot import Snapshot, Source
-from discreet.policy.words import PUBLIC_SCOPE, RecordKind
+from discreet.policy.words import PUBLIC_SCOPE, Moment, RecordKind
 
 NOT_BEFORE_LEEWAY_US = 5_000_000
 """How much a clock may lag for a brand-new grant; expiry and revocation have none (TIM-03)."""
@@ -26,6 +26,8 @@ class Root(NamedTuple):
     record: RecordFacts | None
     current: RecordFacts | None
     source: Source | None
+    hidden: RecordFacts | None = None
+    """The version itself, where it is kept from a reader who may read the record's current one (F11)."""
 
     @property
     def known(self) -> RecordFacts | None:
@@ -92,7 +94,7 @@ def subject_of(
 
     `needs`: numbers, advice; `stored`: roots that a ledger entry names besides its bindings'.
     """
-    roots = roots_of(call.snapshot, call.facts, segment.bindings, stored)
+    roots = roots_of(call, segment.bindings, stored)
     direct = roots[: len(segment.bindings)]
     evidence = tuple(r for r in direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
     carriers = direct if not evidence and segment.claim is not None else evidence
@@ -124,22 +126,33 @@ def _longest(held: Mapping[str, Micros | None], grant: GrantFacts) -> Micros | N
     return None if known is None or grant.expires_at is None else max(known, grant.expires_at)
 
 
-def roots_of(
-    snapshot: Snapshot, facts: Facts, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = ()
-) -> tuple[Root, ...]:
+def roots_of(call: Call, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = ()) -> tuple[Root, ...]:
     """Everything that is rested on: the bound records, those behind them, and what a ledger entry stored besides."""
-    roots = [_root(snapshot, facts, Ref(b.record_id, b.version), b) for b in bindings]
+    roots = [_root(call, Ref(b.record_id, b.version), b) for b in bindings]
     seen = {root.ref for root in roots}
     behind = [ref for root in roots if root.record is not None for ref in root.record.roots]
     for ref in (*behind, *stored):
         if ref not in seen:
             seen.add(ref)
-            roots.append(_root(snapshot, facts, ref, None))
+            roots.append(_root(call, ref, None))
     return tuple(roots)
 
 
-def _root(snapshot: Snapshot, facts: Facts, ref: Ref, binding: Binding | None) -> Root:
-    record, current = facts.records.get(ref), facts.current.get(ref.record_id)
+def _root(call: Call, ref: Ref, binding: Binding | None) -> Root:
+    record, current = call.facts.records.get(ref), call.facts.current.get(ref.record_id)
+    hidden = record if binding is not None and _kept_from(call, record, current) else None
+    record = None if hidden is not None else record
     known = record if record is not None else current
-    source = snapshot.sources.get(known.source_label if known is not None else "")
-    return Root(ref, binding, record, current, source)
+    source = call.snapshot.sources.get(known.source_label if known is not None else "")
+    return Root(ref, binding, record, current, source, hidden)
+
+
+def _kept_from(call: Call, record: RecordFacts | None, current: RecordFacts | None) -> bool:
+    """True for a version out of the reader's scope of a record whose current version is in it.
+
+    To this reader it looks like a version that never was. At REPLAY, where the caller holds a copy, nothing is hidden.
+    """
+    if record is None or current is None or record.current or call.request.moment is Moment.REPLAY:
+        return False
+    held = call.reader.held
+    return not any(scope in held for scope in record.scopes) and any(scope in held for scope in current.scopes)

@@ -5,11 +5,12 @@ from typing import NamedTuple, TypeVar
 
 from discreet.policy import idents
 from discreet.policy.codec.malformed import Malformed
+from discreet.policy.codec.shapes import period_of, segment_of
 from discreet.policy.codec.values import attributes_of, micros_of
 from discreet.policy.codec.wire import parse_message
 from discreet.policy.facts import FactIds, Ref
 from discreet.policy.receipts import RECEIPT_CHARS_MAX
-from discreet.policy.request import Binding, Claim, Principal, Request, Segment
+from discreet.policy.request import Principal, Request, Segment
 from discreet.policy.token import BadToken, decode
 from discreet.policy.words import LOCALES, Grounding, Moment, Word
 from discreet.v1 import disclosure_pb2 as pb
@@ -124,14 +125,16 @@ def _segment(given: pb.Segment, path: str, commit: bool) -> Segment:
     if grounding is Grounding.UNBOUND and given.HasField("claim"):
         raise Malformed(f"{path}.claim", "cannot be given with GROUNDING_UNBOUND", "an unbound segment asserts nothing")
     _count(f"{path}.bindings", len(given.bindings), 0, BINDINGS_MAX)
-    bindings = tuple(_binding(item, f"{path}.bindings[{i}]") for i, item in enumerate(given.bindings))
-    if len(bindings) > 1:
-        _distinct(f"{path}.bindings", [(b.record_id, b.version, b.locator) for b in bindings])
-    claim = _claim(given.claim, f"{path}.claim") if given.HasField("claim") else None
-    return Segment(given.id, given.kind, grounding, bindings, given.digest, claim)
+    for index, item in enumerate(given.bindings):
+        _check_binding(item, f"{path}.bindings[{index}]")
+    if len(given.bindings) > 1:
+        _distinct(f"{path}.bindings", [(b.record_id, b.version, b.locator) for b in given.bindings])
+    if given.HasField("claim"):
+        _check_claim(given.claim, f"{path}.claim")
+    return segment_of(given)
 
 
-def _binding(given: pb.Binding, path: str) -> Binding:
+def _check_binding(given: pb.Binding, path: str) -> None:
     _check(idents.exact_problem(given.record_id), f"{path}.record_id", _EXACT)
     _check(idents.text_problem(given.version, idents.SHORT_BYTES_MAX), f"{path}.version", _SHORT)
     _check(idents.digest_problem(given.digest), f"{path}.digest", _DIGEST)
@@ -145,36 +148,24 @@ def _binding(given: pb.Binding, path: str) -> Binding:
         _check(idents.label_problem(given.claimed_label), f"{path}.claimed_label", _LABEL)
     if given.claimed_basis:
         _check(idents.text_problem(given.claimed_basis, TEXT_BYTES_MAX), f"{path}.claimed_basis", _TEXT)
-    claimed_as_of = micros_of(given.claimed_as_of, f"{path}.claimed_as_of") if given.HasField("claimed_as_of") else None
-    return Binding(
-        given.record_id,
-        given.version,
-        given.digest,
-        given.locator,
-        given.granted_under,
-        given.receipt,
-        given.claimed_label,
-        claimed_as_of,
-        given.claimed_basis,
-    )
+    if given.HasField("claimed_as_of"):
+        micros_of(given.claimed_as_of, f"{path}.claimed_as_of")
 
 
-def _claim(given: pb.Claim, path: str) -> Claim:
+def _check_claim(given: pb.Claim, path: str) -> None:
     if given.basis:
         _check(idents.text_problem(given.basis, TEXT_BYTES_MAX), f"{path}.basis", _TEXT)
     _count(f"{path}.required_fields", len(given.required_fields), 0, FIELDS_MAX)
     for index, name in enumerate(given.required_fields):
         _check(idents.name_problem(name), f"{path}.required_fields[{index}]", _NAME)
     _distinct(f"{path}.required_fields", given.required_fields)
-    about = None
     if given.HasField("about"):
-        for end in ("start", "end"):
-            if not given.about.HasField(end):
-                raise Malformed(f"{path}.about.{end}", "is missing", "give both ends, or leave about out for now")
-        about = (micros_of(given.about.start, f"{path}.about.start"), micros_of(given.about.end, f"{path}.about.end"))
-        if about[0] > about[1]:
+        for name, given_end in (("start", given.about.HasField("start")), ("end", given.about.HasField("end"))):
+            if not given_end:
+                raise Malformed(f"{path}.about.{name}", "is missing", "give both ends, or leave about out for now")
+        start, end = period_of(given, path)
+        if start > end:
             raise Malformed(f"{path}.about", "ends before it starts", "give an end that is not before the start")
-    return Claim(given.basis, about, tuple(given.required_fields))
 
 
 def token(text: str, path: str) -> None:
@@ -218,8 +209,3 @@ def _distinct(path: str, items: Iterable[object], field: str = "") -> None:
 def _ids(request: Request) -> FactIds:
     refs = dict.fromkeys(Ref(b.record_id, b.version) for segment in request.segments for b in segment.bindings)
     return FactIds(tuple(refs), request.principal.id, request.ledger_ids)
-
-
-def stored_segment(message: pb.Segment) -> Segment:
-    """A segment that was validated when it was committed."""
-    return _segment(message, "segment", commit=True)

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from discreet.policy.codec.parse import stored_segment
+from discreet.policy.codec.shapes import segment_of
 from discreet.policy.codec.values import number, stamp_of
 from discreet.policy.receipts import message as framed
 from discreet.policy.request import Binding, Claim, Segment
@@ -19,7 +19,7 @@ def segment_from(data: bytes) -> Segment:
     """The segment that `segment_bytes` wrote."""
     message = pb.Segment()
     message.ParseFromString(data)
-    return stored_segment(message)
+    return segment_of(message)
 
 
 def segment_message(segment: Segment) -> pb.Segment:

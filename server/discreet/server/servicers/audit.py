@@ -103,7 +103,8 @@ def _filter(call: Call, request: pb.QueryDecisionsRequest) -> AuditFilter:
 
 def _word(words: type[Word], number: int, path: str) -> int:
     if number and number not in [int(word) for word in words]:
-        raise Malformed(path, f"has no meaning for {number}", f"give one of {', '.join(word.short for word in words)}")
+        choices = ", ".join(word.short for word in words)
+        raise Malformed(path, "is a number without a meaning here", f"give one of {choices}")
     return number
 
 

@@ -124,7 +124,7 @@ def _origin(number: int, path: str) -> Origin:
     try:
         return Origin(number)
     except ValueError:
-        raise Malformed(path, f"has no meaning for {number}", f"give one of {choices}") from None
+        raise Malformed(path, "is a number without a meaning here", f"give one of {choices}") from None
 
 
 def _check_origin(given: RecordInput) -> None:
