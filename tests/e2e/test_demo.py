@@ -55,4 +55,7 @@ def test_the_demo_tells_its_story_and_leaves_nothing_behind(place: str) -> None:
         "0 differ",
     ):
         assert told in done.stdout, told
+    act = done.stdout.partition("4  Meanwhile")[2].partition("5  REPLAY")[0]
+    for between in ("SUPERSEDED", "SUSPENDED", "NOT_AVAILABLE", "RETENTION_REVOKED"):
+        assert between in act, "it happened between generation and publication"
     assert "\x1b" not in done.stdout, "without a terminal there are no colours"

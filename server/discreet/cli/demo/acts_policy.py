@@ -80,7 +80,7 @@ def tell_what_happened(play: Play) -> None:
         "7  The audit of what just happened", f"`discreet audit query --session {SESSION_BO}`, as the auditor sees it:"
     )
     found = list(play.office.decisions(SESSION_BO).decisions)
-    teller.expect("decisions in bo's session", "8", str(len(found)))
+    teller.expect("decisions in bo's session", "10", str(len(found)))
     print_table("", COLUMNS[1:], [decision_row(item)[1:] for item in found])
     denied = [item.decision for item in found if item.decision.segment_id == "batteries"]
     cause = word(Reason.DESCRIPTOR, denied[0].reason) if denied else "no decision"

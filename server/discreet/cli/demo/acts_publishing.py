@@ -48,10 +48,12 @@ def revoke_while_writing(play: Play) -> None:
     """Between generation and publication the world changes; what was committed first, wins."""
     teller, shelf, office = play.teller, play.shelf, play.office
     teller.act("4  Meanwhile: revoked between generation and publication", "Bo asks; the agent reads, and writes.")
-    asked = [shelf.current(name) for name in (cast.WALRUS, cast.HINTS, cast.BATTERIES, cast.JOKE)]
+    asked = [shelf.current(name) for name in (cast.WALRUS, cast.WSGI, cast.HINTS, cast.BATTERIES, cast.JOKE)]
     kept = play.agent.filter(asked, key=lambda binding: binding, principal="bo", session_id=SESSION_BO)
-    teller.expect("what bo's agent may read", "4", str(len(kept)))
+    teller.expect("what bo's agent may read", "5", str(len(kept)))
     teller.say(f"At RETRIEVE all {len(kept)} were allowed. While the model writes:")
+    office.supersede(shelf.current(cast.WSGI), shelf.current(cast.WSGI_NEXT))
+    teller.did("operator", "names PEP 3333 as the successor of PEP 333")
     office.suspend(shelf.current(cast.HINTS))
     teller.did("operator", "suspends PEP 484")
     office.set_scopes(shelf.current(cast.BATTERIES), "board")
@@ -62,11 +64,12 @@ def revoke_while_writing(play: Play) -> None:
     )
     teller.expect("segments that rest on what is revoked", "1", str(affected))
     with play.agent.publishing(principal="bo", session_id=SESSION_BO, answer_id="answer-1") as answer:
-        for name, item in zip(("walrus", "hints", "batteries", "joke"), kept, strict=False):
+        for name, item in zip(("walrus", "wsgi", "hints", "batteries", "joke"), kept, strict=False):
             answer.add(f"What {item.binding.record_id} says.", [item.binding], segment_id=name)
     pieces = {piece.segment_id: piece for piece in answer.committed()}
     teller.table([
         _row(pieces, "walrus", "ALLOW", "NONE", "nothing happened to PEP 572"),
+        _row(pieces, "wsgi", "WITHHOLD", "SUPERSEDED"),
         _row(pieces, "hints", "WITHHOLD", "SUSPENDED"),
         _row(pieces, "batteries", "WITHHOLD", "NOT_AVAILABLE"),
         _row(pieces, "joke", "PURGE", "RETENTION_REVOKED"),
@@ -78,8 +81,6 @@ def replay(play: Play) -> None:
     """REPLAY: history is authorised again; hiding deletes nothing, and only the revoke purges."""
     teller, shelf, office = play.teller, play.shelf, play.office
     teller.act("5  REPLAY: ana opens yesterday's answer")
-    office.supersede(shelf.current(cast.WSGI), shelf.current(cast.WSGI_NEXT))
-    teller.did("operator", "names PEP 3333 as the successor of PEP 333")
     office.withdraw("ana", DRAFTS)
     teller.did("operator", f"takes the scope {DRAFTS} back from ana")
     found = _replayed(play, "ana", SESSION_ANA)
