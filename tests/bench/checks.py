@@ -13,7 +13,6 @@ from discreet.v1 import common_pb2, disclosure_pb2
 from tests.bench import cerbos, load, scenario, sidecar
 from tests.bench.report import Row
 
-Raw = grpc.UnaryUnaryMultiCallable[bytes, bytes]
 ROUNDS = 5
 SHAPES = ((1, 1), (1, 32), (8, 32), (50, 32))
 """Segments a request, concurrency."""
@@ -56,8 +55,8 @@ def _shape(own: sidecar.Sidecar, peer: str, peer_pid: int, segments: int, concur
 def _compare(target: str, peer: str, asked: list[scenario.Question], ours: list[bytes], theirs: list[bytes]) -> None:
     """Raises AssertionError where an answer differs from the right one, on either side."""
     with grpc.insecure_channel(target) as channel, grpc.insecure_channel(peer) as other:
-        check: Raw = channel.unary_unary(sidecar.CHECK)
-        resources: Raw = other.unary_unary(cerbos.METHOD)
+        check: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(sidecar.CHECK)
+        resources: grpc.UnaryUnaryMultiCallable[bytes, bytes] = other.unary_unary(cerbos.METHOD)
         for question, own_body, peer_body in zip(asked, ours, theirs, strict=True):
             reply = disclosure_pb2.CheckResponse.FromString(check(own_body, timeout=10))
             own = [result.verdict == common_pb2.VERDICT_ALLOW for result in reply.results]

@@ -50,7 +50,7 @@ def server(db: str | None = None, files: dict[str, str] | None = None) -> Iterat
         command += ["--db", db or str(Path(home, "discreet.db")), "--state", str(Path(home, "state"))]
         command += ["--socket-dir", str(sockets), "--log-level", "warning"]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        with subprocess.Popen(command, env=environment) as process:
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
             sidecar = Sidecar(sockets, process.pid)
             try:
                 _wait(sidecar, process)
