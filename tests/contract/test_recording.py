@@ -10,7 +10,7 @@ from discreet.server.ports import Exists, Job, OutcomeUnknown, Overtaken, Record
 from discreet.server.stores import open_store, postgres_lane, sqlite_writer
 from tests.contract.breaking import breaker
 from tests.contract.chains import named_heads, verified_heads
-from tests.contract.databases import ON_POSTGRESQL, Database
+from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
 from tests.contract.holding import row_held
 from tests.contract.making import TENANT, audit, decision, entry, facts_of, job, put, record, revisions, suspend
 
@@ -60,6 +60,21 @@ async def test_a_bad_job_fails_alone(store: Store, database: Database) -> None:
     held = [one[0] for one in (*outcomes[:10], *outcomes[10 + len(bad) :]) if isinstance(one, list)]
     assert sorted(one.seq for one in held if isinstance(one, Recorded)) == list(range(3, 23))
     assert database.rows("SELECT count(*) FROM ledger") == [(21,)]
+    verified_heads(database)
+
+
+@ON_SQLITE
+async def test_a_writer_outlives_what_it_does_not_expect(store: Store, database: Database) -> None:
+    """AUD-07, A12: with the row of the order gone every call is told so at once, and all is well when it is back."""
+    bases = await bases_of(store)
+    made = job(await store.head(), entry(*bases))
+    (row,) = database.rows("SELECT * FROM authority")
+    database.rows("DELETE FROM authority")
+    for _ in range(2):
+        with pytest.raises(OutcomeUnknown, match="the writer failed"):
+            await asyncio.wait_for(store.record([made]), 5)
+    database.rows(f"INSERT INTO authority VALUES {row!r}")
+    assert [type(one) for one in await asyncio.wait_for(store.record([made]), 5)] == [Recorded]
     verified_heads(database)
 
 

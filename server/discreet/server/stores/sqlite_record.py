@@ -71,6 +71,9 @@ class Recorder:
             if len(jobs) == 1:
                 return [StoreError(f"the record could not be written: {_plain(error)}")]
             return [self.record([job])[0] for job in jobs]
+        except BaseException:
+            self._rollback()
+            raise
         failure = self._commit()
         if failure is not None:
             return [failure] * len(jobs)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from discreet.server.ports import Job, JobOutcome, StoreError, Work
+from discreet.server.ports import Job, JobOutcome, OutcomeUnknown, StoreError, Work
 
+A = TypeVar("A")
+R = TypeVar("R")
 T = TypeVar("T")
 
 GROUP_MAX = 256
@@ -115,20 +117,29 @@ class WriterThread:
         answers = self._recorded(recordings) if recordings else []
         for item in wanted:
             if isinstance(item, _Changing):
-                try:
-                    answers.append((item.future, self._lanes.change(item.work), None))
-                except BaseException as error:  # noqa: BLE001 - the caller's own exception goes back to the caller
-                    answers.append((item.future, None, error))
+                answers.append((item.future, *_attempt(self._lanes.change, item.work)))
         return answers
 
     def _recorded(self, recordings: Sequence[_Recording]) -> list[_Answer]:
-        outcomes = iter(self._lanes.record([job for item in recordings for job in item.jobs]))
+        found, error = _attempt(self._lanes.record, [job for item in recordings for job in item.jobs])
+        if found is None:
+            lost = OutcomeUnknown(f"the writer failed and does not say what was written: {type(error).__name__}")
+            return [(item.future, None, lost) for item in recordings]
+        outcomes = iter(found)
         answers: list[_Answer] = []
         for item in recordings:
             mine = [next(outcomes) for _ in item.jobs]
             failed = next((outcome for outcome in mine if isinstance(outcome, StoreError)), None)
             answers.append((item.future, mine, failed))
         return answers
+
+
+def _attempt(run: Callable[[A], R], given: A) -> tuple[R | None, BaseException | None]:
+    """What it returns, or what it raises: that goes to those who asked, and the thread goes on for those who come."""
+    try:
+        return run(given), None
+    except BaseException as error:  # noqa: BLE001 - it is handed to its caller
+        return None, error
 
 
 def _deliver(answers: Sequence[_Answer]) -> None:
