@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.policy.facts import FactIds, Facts, PrincipalGrants, Ref
 from discreet.policy.words import Role
 from discreet.server.config import ServerConfig
 from discreet.server.errors import ConfigRefused
 from discreet.server.identity.callers import IDENTITIES_MAX, TENANTS_MAX, Identity
+from discreet.server.reading.cache import VERSIONS_PER_ID_MAX, FactCache
 from discreet.server.servicers.index.grants import GRANTS_PER_PRINCIPAL_MAX
 from discreet.server.servicers.index.records import HISTORY_MAX
 from discreet.server.servicers.index.registering import ROOTS_MAX
 from discreet.v1 import common_pb2, index_pb2
-from tests.server.support import TENANT, Running, digest, document, ref
+from tests.server.support import TENANT, Running, binding, check, digest, document, ref, segment, verdicts
 
 CREATED, REFUSED = index_pb2.PutOutcome.KIND_CREATED, index_pb2.PutOutcome.KIND_REFUSED
 QUOTES = 4
@@ -106,3 +108,24 @@ def test_identities_and_their_tenants_are_bounded(identities: tuple[Identity, ..
         return
     with pytest.raises(ConfigRefused, match="identities"):
         ServerConfig(policy="/p", identities=identities)
+
+
+async def test_a_question_may_name_more_versions_of_a_record_than_are_kept(running: Running) -> None:
+    """B4: what the cache has no room for is read anew, and answered like the rest."""
+    numbers = [str(number) for number in range(VERSIONS_PER_ID_MAX + 6)]
+    await running.lines.collector.put(*(document(version=number) for number in numbers))
+    asked = check(*(segment(f"s{number}", binding(version=number)) for number in numbers))
+    wanted = [("WITHHOLD", "VERSION_MISMATCH")] * (len(numbers) - 1) + [("ALLOW", "NONE")]
+    for _ in range(2):
+        assert verdicts(await running.lines.agent.check(asked)) == wanted
+
+
+def test_so_many_versions_of_a_record_are_kept_and_no_more() -> None:
+    """F1: at the limit all are held, its current one among them; one past it they make room."""
+    cache, refs = FactCache("e", 0), [Ref("a", str(number)) for number in range(VERSIONS_PER_ID_MAX)]
+    for ref_ in refs[:-1]:
+        cache.put("acme", FactIds((ref_,), "ana"), Facts("e", 1, {}, {}, PrincipalGrants()))
+    assert all(cache.facts("acme", FactIds((ref_,), "ana"), 1) is not None for ref_ in refs[:-1])
+    cache.put("acme", FactIds((refs[-1],), "ana"), Facts("e", 1, {}, {}, PrincipalGrants()))
+    assert cache.facts("acme", FactIds((refs[0],), "ana"), 1) is None
+    assert cache.facts("acme", FactIds((refs[-1],), "ana"), 1) is not None
