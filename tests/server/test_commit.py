@@ -112,12 +112,14 @@ async def test_a_repeat_with_new_segments_commits_those_alone(running: Running) 
         commit(segment("new"), segment("s1", digest=digest("another text"))),
         commit(segment("new"), segment("s1", binding("handbook/other"))),
         commit(segment("new"), segment("s1"), principal="bo"),
+        commit(segment("new"), segment("s1"), need_numbers=True),
+        commit(segment("new"), segment("s1"), need_advice=True),
     ],
 )
 async def test_the_same_key_with_something_else_writes_nothing(
     staged: Running, other: disclosure_pb2.CommitRequest
 ) -> None:
-    """ALREADY_EXISTS names the segment; the new one beside it is not committed either."""
+    """A15: ALREADY_EXISTS names the segment; the new one beside it is not committed either."""
     await staged.lines.agent.commit(commit())
     before = await staged.server.store.head()
     error = await staged.lines.agent.refused(other)

@@ -165,8 +165,9 @@ SAME = [
 
 
 def test_a_fingerprint_tells_apart_whatever_changes_what_is_shown() -> None:
-    """B6, RFR-03: digest, bindings, principal, kind, grounding and claim make another commit; proofs of it do not."""
+    """B6, RFR-03: digest, bindings, principal, kind, grounding, claim and needs make another commit; proofs do not."""
     prints = [fingerprint("ana", each) for each in (ONE, *DIFFERENT)] + [fingerprint("bo", ONE)]
+    prints += [fingerprint("ana", ONE, needs) for needs in ((True, False), (False, True), (True, True))]
     assert len(set(prints)) == len(prints)
     assert {fingerprint("ana", each) for each in (ONE, *SAME)} == {fingerprint("ana", ONE)}
 

@@ -57,8 +57,8 @@ def claim_message(claim: Claim) -> pb.Claim:
     return pb.Claim(basis=claim.basis, about=about, required_fields=claim.required_fields)
 
 
-def fingerprint(principal_id: str, segment: Segment) -> bytes:
-    """SHA-256 over principal, digest, kind, grounding, claim and what each binding names.
+def fingerprint(principal_id: str, segment: Segment, needs: tuple[bool, bool] = (False, False)) -> bytes:
+    """SHA-256 over principal, digest, kind, grounding, claim, what each binding names, and the needs: numbers, advice.
 
     Tokens and receipts are left out: they may differ when a commit is repeated, and change nothing of what is shown.
     """
@@ -66,6 +66,8 @@ def fingerprint(principal_id: str, segment: Segment) -> bytes:
     parts += _claim_parts(segment.claim)
     for bound in segment.bindings:
         parts += [bound.record_id, bound.version, bound.digest, bound.locator]
+    if any(needs):
+        parts.append(f"needs {needs[0]:d} {needs[1]:d}")  # one part: bindings are four each
     return hashlib.sha256(framed(parts)).digest()
 
 

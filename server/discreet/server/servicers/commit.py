@@ -230,6 +230,10 @@ def _key(request: Request, segment: Segment) -> NaturalKey:
     return NaturalKey(request.tenant, request.session_id, request.answer_id, segment.id)
 
 
+def _fingerprint(request: Request, segment: Segment) -> bytes:
+    return fingerprint(request.principal.id, segment, (request.need_numbers, request.need_advice))
+
+
 def _repeats(request: Request, found: Mapping[NaturalKey, tuple[str, bytes]]) -> dict[str, str]:
     """Segment id to ledger id of what an earlier call committed.
 
@@ -242,7 +246,7 @@ def _repeats(request: Request, found: Mapping[NaturalKey, tuple[str, bytes]]) ->
         if key in found:
             ledger_id, print_found = found[key]
             known[segment.id] = ledger_id
-            if print_found != fingerprint(request.principal.id, segment):
+            if print_found != _fingerprint(request, segment):
                 different.add(key)
     if different:
         raise _taken(request, different)
@@ -253,7 +257,7 @@ def _taken(request: Request, keys: set[NaturalKey]) -> AlreadyExists:
     places = [f"segments[{i}]" for i, segment in enumerate(request.segments) if _key(request, segment) in keys]
     return AlreadyExists(
         f"{', '.join(places[:10])}: committed before under this session, answer and segment id with another digest, "
-        "other bindings or another principal; nothing of this call was written"
+        "other bindings, other needs or another principal; nothing of this call was written"
     )
 
 
@@ -263,7 +267,7 @@ def _entry(request: Request, decision: SegmentDecision) -> LedgerEntry:
     return LedgerEntry(
         ledger_id=str(uuid.uuid4()),
         key=_key(request, segment),
-        fingerprint=fingerprint(request.principal.id, segment),
+        fingerprint=_fingerprint(request, segment),
         principal_id=request.principal.id,
         segment_digest=segment.digest,
         grounding=segment.grounding.value,
