@@ -49,7 +49,7 @@ STATES = [
 async def test_evidence_that_gets_worse_hides_and_shows_again(
     running: Running, worse: dict[str, Any], reason: str
 ) -> None:
-    """B8, A3: at every moment it only hides and deletes nothing: registered as it was, the stored segment shows again."""
+    """B8, A3: at every moment it only hides and deletes nothing: mended, the stored segment shows again."""
     lines, claiming = running.lines, _claiming(basis="closing price")
     await lines.collector.evidence(_figure())
     made = await lines.agent.commit(commit(claiming))
