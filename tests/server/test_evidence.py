@@ -12,7 +12,6 @@ from discreet.v1 import common_pb2, disclosure_pb2, index_pb2
 from tests.server.support import Running, binding, check, commit, commit_verdicts, digest, document, segment, verdicts
 
 ALLOWED = [("ALLOW", "NONE")]
-DAY_S = 86_400
 
 
 def _figure(**changes: Any) -> index_pb2.EvidenceInput:
