@@ -21,6 +21,7 @@ from tests.server.support import (
     TENANT,
     PolicyRepo,
     Running,
+    audit_rows,
     check,
     commit,
     commit_verdicts,
@@ -230,3 +231,15 @@ async def test_a_database_file_that_was_removed_or_replaced_takes_nothing_more(
     assert (await running.lines.operator.refused(suspend)).code() is grpc.StatusCode.UNAVAILABLE
     status = await running.lines.operator.status()
     assert (status.ready, "store: does not answer" in status.problems) == (False, True)
+
+
+async def test_a_row_that_was_written_after_all_is_not_of_the_answer_that_was_given(
+    faulty: Running, store: FaultyStore, place: Path
+) -> None:
+    """AUD-07, F7: told WITHHOLD, a caller holds no decision id that the audit knows as ALLOW."""
+    store.after["record"] = LOST
+    told = await faulty.lines.agent.check(check())
+    assert verdicts(told) == [("WITHHOLD", "AUDIT_UNAVAILABLE")]
+    decided = {one.decision_id: one.verdict for row in audit_rows(str(place / "discreet.db")) for one in row.decisions}
+    assert list(decided.values()) == [common_pb2.VERDICT_ALLOW]
+    assert told.results[0].decision_id not in decided

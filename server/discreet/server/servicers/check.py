@@ -35,6 +35,8 @@ class Checking:
             record = await computed(size, self._asking.record_of, call, AuditAct.CHECK, asked, decided, ids)
             if not await self._asking.record(call, record):
                 decided = withhold_all(request, asked.snapshot, Reason.AUDIT_UNAVAILABLE)
+                # Should the row be written after all, it is of an answer that nobody got: this one has other ids.
+                ids = [new_id() for _ in decided.results]
         reply = Reply(request, call.request_id, asked.token, asked.snapshot, self._asking.instance, ids)
         return await computed(size, encode_check, decided, reply)
 
