@@ -97,7 +97,7 @@ async def test_explain_tells_the_cause_the_gates_the_facts_and_the_rule(asked: R
     assert "WITHHOLD (SCOPE_DENIED); the reader was told NOT_AVAILABLE" in denied
     assert "gate AVAILABILITY: stopped here" in denied
     assert "gate SOURCE" not in denied
-    assert "registered by collector collector" in denied
+    assert "registered by collector collector, written by PutDocuments" in denied
     allowed = await lines("a")
     assert "gate RELEASE: passed" in allowed
     assert "rule allow-sources at rules.yaml:5" in allowed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.v1 import common_pb2, index_pb2
+from discreet.v1 import audit_pb2, common_pb2, index_pb2
 from tests.server.support import TENANT, Running, binding, check, document, ref, segment, verdicts
 
 ALLOWED = [("ALLOW", "NONE")]
@@ -126,6 +126,26 @@ async def test_a_version_out_of_scope_looks_like_one_that_never_was(running: Run
     assert replies[0] == replies[1]
     found = await lines.auditor.decisions(tenant=TENANT, reason=common_pb2.REASON_VERSION_MISMATCH)
     assert [one.decision.detail for one in found] == ["no such version", "version out of scope"]
+
+
+async def test_the_audit_names_the_step_that_wrote_each_fact(running: Running) -> None:
+    """A16: which act and which collector produced the revision that was read: of what changed and of what gave way."""
+    lines = running.lines
+    await lines.collector.put(document(version="1"), document("handbook/pay"))
+    await lines.operator.call(index_pb2.SuspendRequest(tenant=TENANT, record=ref("handbook/pay"), reason="wrong"))
+    await lines.collector.put(document(version="2", supersedes_version="1"))
+    asked = [segment("s1"), segment("s2", binding(version="2")), segment("s3", binding("handbook/pay"))]
+    answer = await lines.agent.check(check(*asked))
+    explained = await lines.auditor.call(
+        audit_pb2.ExplainRequest(tenant=TENANT, decision_id=answer.results[0].decision_id)
+    )
+    assert isinstance(explained, audit_pb2.ExplainResponse)
+    facts = {(fact.id, fact.version): (fact.step, fact.collector) for fact in explained.facts if fact.kind == "record"}
+    assert facts == {
+        ("handbook/leave", "1"): ("PutDocuments", "collector"),
+        ("handbook/leave", "2"): ("PutDocuments", "collector"),
+        ("handbook/pay", "1"): ("Suspend", "collector"),
+    }
 
 
 async def test_ids_of_other_systems_may_have_a_scheme(running: Running) -> None:

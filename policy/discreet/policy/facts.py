@@ -62,6 +62,8 @@ class RecordFacts:
     fields: Attributes = field(default_factory=dict)
     formula: str = ""
     inputs: tuple[Ref, ...] = ()
+    step: str = ""
+    """The act that wrote this revision, for example "PutDocuments" or "Suspend"."""
     settled: tuple[str, ...] = ()
     """What an operator decided of it, sorted: "assessment", "reachability", "scopes", "successor". No collector
     undoes it.

@@ -245,6 +245,7 @@ class AuditFact(_message.Message):
     SOURCE_LABEL_FIELD_NUMBER: _builtins.int
     COLLECTOR_FIELD_NUMBER: _builtins.int
     STATES_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """"record", "grants" or "ledger"."""
     id: _builtins.str
@@ -261,6 +262,8 @@ class AuditFact(_message.Message):
     """Record: its source's label. Else empty."""
     collector: _builtins.str
     """Record: the collector that registered it. Else empty."""
+    step: _builtins.str
+    """Record: the act that wrote the revision, for example "PutDocuments" or "Suspend"."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Record, as it stood then: of "current", "revoked", "superseded", "suspended", "unreachable"; sorted."""
@@ -276,10 +279,11 @@ class AuditFact(_message.Message):
         source_label: _builtins.str = ...,
         collector: _builtins.str = ...,
         states: _abc.Iterable[_builtins.str] | None = ...,
+        step: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collector", b"collector", "digest", b"digest", "id", b"id", "kind", b"kind", "revision", b"revision", "source_label", b"source_label", "states", b"states", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collector", b"collector", "digest", b"digest", "id", b"id", "kind", b"kind", "revision", b"revision", "source_label", b"source_label", "states", b"states", "step", b"step", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -56,5 +56,5 @@ def print_explanation(response: ExplainResponse) -> None:
     out.print(text("gates: ", "bold"), text("; ".join(gates) or "none"), soft_wrap=True)
     out.print(text("policy: ", "bold"), text(revision_words(item.policy)), soft_wrap=True)
     rows = [(fact.kind, f"{fact.id} {fact.version}".strip(), str(fact.revision or "absent"), fact.source_label,
-             fact.collector, flat(fact.states)) for fact in response.facts]  # fmt: skip
-    print_table("Facts as they were read", ("kind", "id", "revision", "source", "collector", "states"), rows)
+             fact.collector, fact.step, flat(fact.states)) for fact in response.facts]  # fmt: skip
+    print_table("Facts as they were read", ("kind", "id", "revision", "source", "collector", "step", "states"), rows)

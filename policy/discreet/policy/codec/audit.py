@@ -94,6 +94,7 @@ def _record_fact(ref: Ref, record: RecordFacts | None) -> pb.AuditFact:
         source_label=record.source_label,
         collector=record.collector,
         states=_states(record),
+        step=record.step,
     )
 
 

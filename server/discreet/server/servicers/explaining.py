@@ -76,7 +76,7 @@ def _fact(fact: pb.AuditFact) -> str:
     states = ", ".join(fact.states) or "not current"
     return (
         f"record {fact.id} version {fact.version}: revision {fact.revision}, {states}; "
-        f"label {fact.source_label}, registered by collector {fact.collector}"
+        f"label {fact.source_label}, registered by collector {fact.collector}, written by {fact.step}"
     )
 
 

@@ -36,6 +36,7 @@ RECORD_COLUMNS = (
     "fields",
     "formula",
     "inputs",
+    "step",
     "settled",
     "roots",
 )
@@ -99,6 +100,7 @@ def record_row(tenant: str, record: RecordFacts, revision: int) -> dict[str, obj
         "fields": _text(record.fields),
         "formula": record.formula,
         "inputs": _text(record.inputs),
+        "step": record.step,
         "settled": _text(record.settled),
         "roots": _text(record.roots),
     }
@@ -131,8 +133,9 @@ def record_facts(row: Sequence[Any]) -> RecordFacts:
         _mapping(row[22]),
         row[23],
         refs(row[24]),
-        () if row[25] == "[]" else tuple(json.loads(row[25])),
-        refs(row[26]),
+        row[25],
+        () if row[26] == "[]" else tuple(json.loads(row[26])),
+        refs(row[27]),
     )
 
 

@@ -81,6 +81,7 @@ record_revision = Table(
     Column("fields", Id, nullable=False),
     Column("formula", Id, nullable=False),
     Column("inputs", Id, nullable=False),
+    Column("step", Id, nullable=False),
     Column("settled", Id, nullable=False),
     Column("roots", Id, nullable=False),
     sqlite_with_rowid=False,

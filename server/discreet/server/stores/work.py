@@ -40,13 +40,14 @@ _DEMOTE = (
     )
     .values(revision=sa.bindparam("to_revision"), is_current=False)
 )
-_KEPT = ["tenant", *(name for name in RECORD_COLUMNS if name not in {"revision", "is_current"})]
+_KEPT = ["tenant", *(name for name in RECORD_COLUMNS if name not in {"revision", "is_current", "step"})]
 _DEMOTED = sa.insert(tables.record_revision).from_select(
-    [*_KEPT, "revision", "is_current"],
+    [*_KEPT, "revision", "is_current", "step"],
     sa.select(
         *(_revision[name] for name in _KEPT),
         sa.bindparam("to_revision", type_=sa.BigInteger),
         sa.bindparam("not_current", type_=sa.Boolean),
+        sa.bindparam("by_step", type_=sa.Text),
     ).where(
         _revision.tenant == sa.bindparam("in_tenant"),
         _revision.record_id == sa.bindparam("of_record"),
@@ -123,12 +124,12 @@ class SqlWork:
     def _write_batch(self, tenant: str, batch: Sequence[tuple[RecordFacts, str]]) -> None:
         seqs = {record_id: self._next() for record_id in dict.fromkeys(record.record_id for record, _ in batch)}
         self._changed(ChangeKind.RECORD, tenant, seqs)
-        takers = {record.record_id: record.version for record, _ in batch if record.current}
+        takers = {record.record_id: record for record, _ in batch if record.current}
         self._demote(tenant, takers, {record.ref for record, _ in batch}, seqs)
         revisions, latest = [], []
         for record, skeleton in batch:
             row = record_row(tenant, record, seqs[record.record_id])
-            row["is_current"] = takers.get(record.record_id) == record.version
+            row["is_current"] = record.record_id in takers and takers[record.record_id].version == record.version
             revisions.append(row)
             latest.append(row | {"skeleton": skeleton})
         self._insert("record_revision", revisions)
@@ -136,7 +137,9 @@ class SqlWork:
         names = ("tenant", "record_id", "version", "revision", "is_current", "source_label", "skeleton")
         self._connection.execute(_UPSERT_LATEST, [{name: row[name] for name in names} for row in latest])
 
-    def _demote(self, tenant: str, takers: Mapping[str, str], rewritten: set[Ref], seqs: Mapping[str, int]) -> None:
+    def _demote(
+        self, tenant: str, takers: Mapping[str, RecordFacts], rewritten: set[Ref], seqs: Mapping[str, int]
+    ) -> None:
         """Ends what is current where another version takes over, but for what is rewritten in the batch anyway."""
         rows = []
         for part in _parts(takers):
@@ -144,14 +147,13 @@ class SqlWork:
                 _latest.tenant == tenant, _latest.record_id.in_(part), _latest.is_current
             )
             for record_id, version, revision in self._connection.execute(wanted):
-                if version != takers[record_id] and Ref(record_id, version) not in rewritten:
+                if version != takers[record_id].version and Ref(record_id, version) not in rewritten:
                     of = {"in_tenant": tenant, "of_record": record_id, "of_version": version, "of_revision": revision}
-                    rows.append({**of, "to_revision": seqs[record_id]})
+                    rows.append({**of, "to_revision": seqs[record_id], "by_step": takers[record_id].step})
         if rows:
             self._connection.execute(_DEMOTED, [row | {"not_current": False} for row in rows])
-            self._connection.execute(
-                _DEMOTE, [{name: row[name] for name in row if name != "of_revision"} for row in rows]
-            )
+            named = ("in_tenant", "of_record", "of_version", "to_revision")
+            self._connection.execute(_DEMOTE, [{name: row[name] for name in named} for row in rows])
 
     def grants(self, tenant: str, principal_id: str) -> PrincipalGrants:
         """The principal's grants that are not withdrawn."""

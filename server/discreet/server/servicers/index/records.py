@@ -202,7 +202,7 @@ class Records:
         if not request.dry_run:
             revoke = _revoke_of(index, call, request)
             if record.revoked is None:
-                edited = replace(record, revoked=revoke, recorded_at=index.now)
+                edited = replace(record, revoked=revoke, recorded_at=index.now, step=call.name)
                 index.write_records(tenant, [(edited, skeleton(ref.record_id))])
                 change = Change(call.name, ref, reason=request.reason, ticket=request.ticket)
                 self._transacting.audit(index, call, tenant, [change])

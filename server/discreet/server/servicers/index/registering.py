@@ -115,6 +115,7 @@ class Registration:
             source_label=given.label,
             collector=self._call.caller.name,
             recorded_at=self._index.now,
+            step=self._call.name,
             current=True,
             as_of=given.as_of,
             basis=given.basis,
@@ -148,6 +149,7 @@ class Registration:
             ),
             collector=self._call.caller.name,
             recorded_at=self._index.now,
+            step=self._call.name,
         )
 
     def _supersede(self, given: RecordInput) -> bool:
@@ -161,7 +163,11 @@ class Registration:
         if "successor" in earlier.settled:
             return False
         current = self._currents.get(earlier.record_id) == earlier.ref
-        self._write(replace(earlier, superseded_by=given.ref, current=current, recorded_at=self._index.now))
+        self._write(
+            replace(
+                earlier, superseded_by=given.ref, current=current, recorded_at=self._index.now, step=self._call.name
+            )
+        )
         self.changes.append(Change("Supersede", earlier.ref, detail="named by a registration"))
         return True
 

@@ -100,7 +100,9 @@ class Transacting:
         if edit.settles and call.caller.role is not Role.COLLECTOR:
             edited = replace(edited, settled=tuple(sorted({*record.settled, edit.settles})))
         if edited != record:
-            index.write_records(tenant, [(replace(edited, recorded_at=index.now), skeleton(ref.record_id))])
+            index.write_records(
+                tenant, [(replace(edited, recorded_at=index.now, step=call.name), skeleton(ref.record_id))]
+            )
             self.audit(index, call, tenant, [change])
         return index.head
 

@@ -116,6 +116,7 @@ def _records() -> None:
         _column("fields", ID),
         _column("formula", ID),
         _column("inputs", ID),
+        _column("step", ID),
         _column("settled", ID),
         _column("roots", ID),
         sa.PrimaryKeyConstraint("tenant", "record_id", "version", "revision"),
