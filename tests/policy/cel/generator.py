@@ -19,8 +19,11 @@ LITERALS: Final[dict[str, tuple[str, ...]]] = {
         "timestamp(0)",
         "timestamp(-1)",
         'timestamp("9999-12-31T23:59:59Z")',
+        'timestamp("1969-12-31T23:59:59.999999999Z")',
+        'timestamp("0001-01-01T00:00:00Z")',
+        "timestamp(int(d.f))",
     ),
-    "duration": ('duration("1h")', 'duration("-1.5s")', 'duration("0s")', 'duration("90m")'),
+    "duration": ('duration("1h")', 'duration("-1.5s")', 'duration("0s")', 'duration("90m")', 'duration("1ns")'),
     "list": (
         "[]",
         "[1, 2, 3]",
@@ -32,12 +35,24 @@ LITERALS: Final[dict[str, tuple[str, ...]]] = {
         "[[1], [2]]",
         "[null]",
     ),
-    "map": ("{}", '{"a": 1}', '{"a": 1, "b": 2}', "{1: 2}", "{true: 1}", "d.m", '{"a": {"b": 1}}'),
+    "map": (
+        "{}",
+        '{"a": 1}',
+        '{"a": 1, "b": 2}',
+        "{1: 2}",
+        "{true: 1}",
+        '{2: "a", "1": "b", true: "c"}',
+        "d.m",
+        '{"a": {"b": 1}}',
+    ),
     "absent": ("d.gone", "d.m.gone", 'd.m["gone"]', "d.l[9]", "d.s.x"),
 }
 NUMBERS: Final = ("int", "uint", "double")
 SCALARS: Final = (*NUMBERS, "string", "bytes", "bool", "null", "timestamp", "duration")
 ORDERED: Final = ("int", "uint", "double", "string", "bytes", "bool", "timestamp", "duration")
+PATTERNS: Final = (
+    '"a"', '"^.$"', '"^..$"', '"(?i)A|B"', '"[[:digit:]]+"', '"\\\\pL"', '"t.*t$"', '"("', '"(a)\\\\1"', '""', "d.t",
+)  # fmt: skip
 DATE_PARTS: Final = (
     "FullYear",
     "Month",
@@ -60,18 +75,18 @@ class Generator:
         self._variables: list[tuple[str, str]] = []
         self._rules: Final[dict[str, tuple[Callable[[int], str], ...]]] = {
             "int": (self._arithmetic("int", "+-*/%"), self._size, self._to("int"), self._date_part,
-                    self._negated("int")),
+                    self._negated("int"), self._span_part, self._index),
             "uint": (self._arithmetic("uint", "+-*/%"), self._to("uint")),
             "double": (self._arithmetic("double", "+-*/"), self._to("double"), self._negated("double")),
-            "string": (self._arithmetic("string", "+"), self._to("string"), self._choice("string")),
+            "string": (self._arithmetic("string", "+"), self._to("string"), self._choice("string"), self._index),
             "bytes": (self._arithmetic("bytes", "+"), self._to("bytes")),
             "bool": (self._logic, self._logic, self._logic, self._compare, self._compare, self._member, self._text_test,
                      self._quantifier, self._quantifier, self._not, self._has, self._choice("bool"), self._to("bool")),
             "null": (),
             "timestamp": (lambda depth: f"({self.draw('timestamp', depth)} + {self.draw('duration', depth)})",),
             "duration": (self._arithmetic("duration", "+-"), self._between),
-            "list": (self._arithmetic("list", "+"), self._filter, self._map, self._list),
-            "map": (self._map_literal,),
+            "list": (self._arithmetic("list", "+"), self._filter, self._map, self._map, self._list),
+            "map": (self._map_literal, self._index),
         }  # fmt: skip
 
     def draw(self, kind: str, depth: int) -> str:
@@ -114,6 +129,15 @@ class Generator:
         where = self._chance.choice(["", '"+02:00"', '"America/New_York"', '"-02:30"', '"nowhere"'])
         return f"{self.draw('timestamp', depth)}.get{self._chance.choice(DATE_PARTS)}({where})"
 
+    def _span_part(self, depth: int) -> str:
+        part = self._chance.choice(["Hours", "Minutes", "Seconds", "Milliseconds"])
+        return f"{self.draw('duration', depth)}.get{part}()"
+
+    def _index(self, depth: int) -> str:
+        if self._chance.random() < 0.5:
+            return f"{self.draw('list', depth)}[{self.draw('int', depth)}]"
+        return f"{self.draw('map', depth)}[{self.draw(self._chance.choice(['string', 'int', 'uint', 'bool']), depth)}]"
+
     def _between(self, depth: int) -> str:
         return f"({self.draw('timestamp', depth)} - {self.draw('timestamp', depth)})"
 
@@ -138,7 +162,8 @@ class Generator:
 
     def _text_test(self, depth: int) -> str:
         name = self._chance.choice(["contains", "startsWith", "endsWith", "matches"])
-        return f"{self.draw('string', depth)}.{name}({self.draw('string', depth)})"
+        found = self._chance.choice(PATTERNS) if name == "matches" else self.draw("string", depth)
+        return f"{self.draw('string', depth)}.{name}({found})"
 
     def _has(self, depth: int) -> str:
         owner = self._chance.choice(["d", "d.m", '{"a": 1}', "d.gone", "d.s", "d.n"])
@@ -159,12 +184,13 @@ class Generator:
 
     def _filter(self, depth: int) -> str:
         name, body = self._body("bool", depth)
-        over = self._chance.choice(['{"a": 1, "b": 2}', "{1: 2}", "{}"]) if self._chance.random() < 0.3 else None
+        over = self._chance.choice(['{"a": 1}', "{1: 2}", "{true: 1}", "{}"]) if self._chance.random() < 0.3 else None
         return f"{over or self.draw('list', depth)}.filter({name}, {body})"
 
     def _map(self, depth: int) -> str:
         name, body = self._body(self._chance.choice(SCALARS), depth)
-        return f"{self.draw('list', depth)}.map({name}, {body})"
+        test = f"{self._body('bool', depth)[1]}, " if self._chance.random() < 0.3 else ""
+        return f"{self.draw('list', depth)}.map({name}, {test}{body})"
 
     def _list(self, depth: int) -> str:
         return "[" + ", ".join(self._any(depth) for _ in range(self._chance.randrange(4))) + "]"

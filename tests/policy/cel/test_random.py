@@ -21,7 +21,7 @@ from discreet.policy.cel import (
     map_of,
 )
 from tests.policy.cel.generator import Generator
-from tests.policy.cel.test_oracle import DATA, LIMITS
+from tests.policy.cel.oracle import DATA, LIMITS
 from tests.policy.cel.world import SCHEMA, activation, lines
 
 SLOWEST_S: Final = 2.0
@@ -89,7 +89,7 @@ def test_random_text_is_a_condition_or_a_refusal() -> None:
     chance = random.Random(20261130)
     texts = [text for _, text, _ in lines()]
     loaded = 0
-    for number in range(6000):
+    for number in range(8000):
         text = soup(chance) if number % 3 == 0 else damaged(chance, chance.choice(texts))
         began = time.process_time()
         found = load(text if number % 2 else f"dyn({text})")

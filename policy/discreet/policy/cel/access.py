@@ -139,6 +139,16 @@ def _position(key: object, size: int) -> int:
     raise bad_argument("index out of the range of its list")
 
 
+def listed(runs: list[Run]) -> Run:
+    """Returns the closure of a list that is made each time."""
+
+    def run(activation: Activation, budget: Budget) -> list[object]:
+        budget.reserve_items(len(runs))
+        return [each(activation, budget) for each in runs]
+
+    return run
+
+
 def checked(run: Run, wanted: type, what: str) -> Run:
     """Returns the closure of a dynamic value that must have one native type."""
 

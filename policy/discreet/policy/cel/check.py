@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from discreet.policy.cel.absent import absent_hint
 from discreet.policy.cel.errors import CelError
 from discreet.policy.cel.functions import FUNCTIONS, METHODS, QUALIFIED_TYPES, TYPE_WORDS
 from discreet.policy.cel.nodes import (
@@ -169,7 +170,8 @@ class Checker:
         at = node.args[0].end + 1 if node.method else node.start
         if table is None:
             other = FUNCTIONS if node.method else METHODS
-            hint = f"write {_shape(node)}" if node.name in other else hint_for(node.name, tables)
+            hint = f"write {_shape(node)}" if node.name in other else absent_hint(node.name)
+            hint = hint or hint_for(node.name, tables)
             raise CelError(f"no {'method' if node.method else 'function'} {node.name}()", at, hint=hint)
         found = [self.check(arg, scope) for arg in node.args]
         return _resolve(table, found, f"{node.name}()", at)

@@ -19,6 +19,7 @@ from discreet.policy.cel.access import (
     has_key_of_map,
     indexed,
     key_of_map,
+    listed,
     variable,
 )
 from discreet.policy.cel.calls import apply, compile_call
@@ -26,7 +27,7 @@ from discreet.policy.cel.check import qualified_type
 from discreet.policy.cel.compare import equal_runs, equal_to_constant, in_run, in_texts, ordered
 from discreet.policy.cel.errors import CelError, bad_argument, wrong_type
 from discreet.policy.cel.functions import TYPE_WORDS
-from discreet.policy.cel.limits import Budget
+from discreet.policy.cel.limits import COLLECTION_BYTES, ENTRY_BYTES, Budget
 from discreet.policy.cel.logic import chosen, negated, settled
 from discreet.policy.cel.macros import Loop, compile_macro
 from discreet.policy.cel.nodes import (
@@ -170,7 +171,7 @@ class Compiler:
         runs = [self.compile(item, scope) for item in node.items]
         if all(isinstance(item, Const) for item in node.items):
             return constant([run({}, Budget()) for run in runs])
-        return lambda a, b: [run(a, b) for run in runs]
+        return listed(runs)
 
     def _map(self, node: MapLit, scope: Scope) -> Run:
         runs = [self.compile(entry, scope) for entry in node.entries]
@@ -179,6 +180,7 @@ class Compiler:
 
         def run(activation: dict[str, object], budget: Budget) -> dict[object, object]:
             made: dict[object, object] = {}
+            budget.reserve(COLLECTION_BYTES + ENTRY_BYTES * len(pairs))
             for key_of, value_of in pairs:
                 key = key_of(activation, budget)
                 if type(key) not in LITERAL_KEY_TYPES:

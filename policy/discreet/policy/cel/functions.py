@@ -11,7 +11,7 @@ from typing import Final
 from discreet.policy.cel import times
 from discreet.policy.cel.accessors import ACCESSORS
 from discreet.policy.cel.errors import bad_argument, overflow
-from discreet.policy.cel.limits import CHARS_PER_STEP, Budget
+from discreet.policy.cel.limits import CHARS_PER_STEP, WIDE_CHAR_BYTES, Budget
 from discreet.policy.cel.operators import as_int, as_uint
 from discreet.policy.cel.overloads import Overload, Table
 from discreet.policy.cel.regex import matches
@@ -34,8 +34,8 @@ NUMBER_TEXT_MAX: Final = 64
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
-TRUE_WORDS: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-FALSE_WORDS: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+TRUE_WORDS: Final = frozenset({"1", "t", "true", "TRUE", "True"})
+FALSE_WORDS: Final = frozenset({"0", "f", "false", "FALSE", "False"})
 INT_AS_DOUBLE_MAX: Final = float(2**63)
 UINT_AS_DOUBLE_MAX: Final = float(2**64)
 
@@ -108,6 +108,7 @@ def _text_of_double(value: float, budget: Budget) -> str:
 
 def _text_of_bytes(value: bytes, budget: Budget) -> str:
     budget.charge(len(value) // CHARS_PER_STEP)
+    budget.reserve(len(value) * (1 if value.isascii() else WIDE_CHAR_BYTES))
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -116,6 +117,7 @@ def _text_of_bytes(value: bytes, budget: Budget) -> str:
 
 def _bytes_of_text(text: str, budget: Budget) -> bytes:
     budget.charge(len(text) // CHARS_PER_STEP)
+    budget.reserve(len(text) * (1 if text.isascii() else WIDE_CHAR_BYTES))
     try:
         return text.encode()
     except UnicodeEncodeError:

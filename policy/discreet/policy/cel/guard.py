@@ -17,8 +17,15 @@ from discreet.policy.cel.literals import PREFIXES, read_literal
 WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 OPERATOR: Final = re.compile(r"&&|\|\||[=!<>]=|[.,:?<>!+\-*/%]")
+#: The comma that the language allows before the end of a list or map, and the grammar file does not know.
+TRAILING_COMMA: Final = re.compile(r",(?=[ \t\n\f\r]*[\]}])")
 PAIRS: Final = {")": "(", "]": "[", "}": "{"}
-SINGLE_HINTS: Final = {"&": "write && for and", "|": "write || for or", "=": "write == to compare"}
+SINGLE_HINTS: Final = {
+    "&": "write && for and",
+    "|": "write || for or",
+    "=": "write == to compare",
+    "`": 'write map["name"]',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ def scan(text: str, limits: Limits) -> Scan:
         at = end
     if brackets:
         raise CelError(f'"{brackets[-1][0]}" is never closed', brackets[-1][1])
-    return Scan("".join(pieces), literals)
+    return Scan(TRAILING_COMMA.sub(" ", "".join(pieces)), literals)
 
 
 def _check_size(text: str, limits: Limits) -> None:

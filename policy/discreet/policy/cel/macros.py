@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from discreet.policy.cel.access import Activation, Run
 from discreet.policy.cel.errors import EvaluationError, first, wrong_type
@@ -11,6 +12,9 @@ from discreet.policy.cel.limits import Budget
 from discreet.policy.cel.logic import not_bool
 from discreet.policy.cel.operators import items, keys
 from discreet.policy.cel.values import kind_of
+
+#: How each native type gives what a macro iterates.
+READERS: Final[dict[type, Callable[..., Sequence[object]]]] = {list: items, tuple: items, frozenset: items, dict: keys}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +36,11 @@ class Loop:
         over an empty map would be true.
         """
         value = self.range(activation, budget)
-        if type(value) is list or type(value) is tuple:
-            elements: Sequence[object] = value
-        elif type(value) is frozenset:
-            elements = items(value)
-        elif self.keyed and type(value) is dict:
-            elements = keys(value)
-        else:
+        read = READERS.get(type(value))
+        if read is None or (read is keys and not self.keyed):
             raise wrong_type(f"{self.kind}() needs a list, not {kind_of(value)}")
-        budget.charge(len(elements) * self.round_cost)
-        return elements, dict(activation)
+        budget.charge(len(value) * self.round_cost)
+        return read(value), dict(activation)
 
 
 def quantified(loop: Loop, test: Run, decisive: bool) -> Run:
@@ -73,6 +72,7 @@ def exactly_one(loop: Loop, test: Run) -> Run:
 
     def run(activation: Activation, budget: Budget) -> bool:
         elements, inner = loop.begin(activation, budget)
+        budget.reserve_items(len(elements))
         return len(_passing(loop, test, elements, inner, budget)) == 1
 
     return run
@@ -83,26 +83,33 @@ def filtered(loop: Loop, test: Run) -> Run:
 
     def run(activation: Activation, budget: Budget) -> list[object]:
         elements, inner = loop.begin(activation, budget)
+        budget.reserve_items(len(elements))
         return _passing(loop, test, elements, inner, budget)
 
     return run
 
 
 def mapped(loop: Loop, transform: Run) -> Run:
-    """Returns the closure of `map`, with or without a test."""
+    """Returns the closure of `map`, with or without a test; each element is tested and transformed before the next."""
+    test, name, kind = loop.test, loop.variable, loop.kind
 
     def run(activation: Activation, budget: Budget) -> list[object]:
         elements, inner = loop.begin(activation, budget)
-        if loop.test is not None:
-            elements = _passing(loop, loop.test, elements, inner, budget)
-        return [_at(inner, loop.variable, element, transform, budget) for element in elements]
+        budget.reserve_items(len(elements))
+        made: list[object] = []
+        for inner[name] in elements:
+            if test is None or truth(kind, test(inner, budget)):
+                made.append(transform(inner, budget))
+        return made
 
     return run
 
 
-def _at(inner: Activation, name: str, element: object, run: Run, budget: Budget) -> object:
-    inner[name] = element
-    return run(inner, budget)
+def truth(kind: str, value: object) -> bool:
+    """Returns what a macro's test gave, or raises for a value that is no bool."""
+    if value is True or value is False:
+        return value is True
+    raise not_bool(f"{kind}()", value)
 
 
 def _passing(
@@ -112,11 +119,8 @@ def _passing(
     found: list[object] = []
     for element in elements:
         inner[loop.variable] = element
-        value = test(inner, budget)
-        if value is True:
+        if truth(loop.kind, test(inner, budget)):
             found.append(element)
-        elif value is not False:
-            raise not_bool(f"{loop.kind}()", value)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from discreet.policy.cel import times
 from discreet.policy.cel.errors import ErrorCode, EvaluationError, overflow, wrong_type
-from discreet.policy.cel.limits import CHARS_PER_STEP, Budget
+from discreet.policy.cel.limits import CHARS_PER_STEP, COLLECTION_BYTES, WIDE_CHAR_BYTES, Budget
 from discreet.policy.cel.overloads import Overload, Table
 from discreet.policy.cel.schema import BOOL, BYTES, DOUBLE, DURATION, INT, LIST_DYN, NUMERIC, STRING, TIMESTAMP, UINT
 from discreet.policy.cel.values import INT_MAX, INT_MIN, KINDS, UINT_MAX, Uint, as_key, from_key, kind_of
@@ -68,12 +68,17 @@ def _divide_doubles(left: float, right: float, budget: Budget) -> float:
 
 
 def _joined(left: Any, right: Any, budget: Budget) -> object:
-    budget.charge((len(left) + len(right)) // CHARS_PER_STEP)
+    size = len(left) + len(right)
+    budget.charge(size // CHARS_PER_STEP)
+    wide = isinstance(left, str) and not (left.isascii() and right.isascii())
+    budget.reserve(COLLECTION_BYTES + size * (WIDE_CHAR_BYTES if wide else 1))
     return left + right
 
 
 def _joined_lists(left: Sequence, right: Sequence, budget: Budget) -> object:
-    budget.charge(len(left) + len(right))
+    size = len(left) + len(right)
+    budget.charge(size)
+    budget.reserve_items(size)
     return [*items(left), *items(right)]
 
 
@@ -158,8 +163,8 @@ def equal(left: object, right: object, budget: Budget) -> bool:
     a, b = type(left), type(right)
     if a in NUMBER_TYPES and b in NUMBER_TYPES:
         return left == right
-    if a in LIST_TYPES and b in LIST_TYPES:
-        return _equal_lists(items(left), items(right), budget)
+    if isinstance(left, list | tuple | frozenset) and isinstance(right, list | tuple | frozenset):
+        return _equal_lists(left, right, budget)
     if a is not b:
         return False
     if isinstance(left, dict) and isinstance(right, dict):
@@ -169,13 +174,11 @@ def equal(left: object, right: object, budget: Budget) -> bool:
     return a in KINDS and left == right
 
 
-def _equal_lists(
-    left: list[object] | tuple[object, ...], right: list[object] | tuple[object, ...], budget: Budget
-) -> bool:
+def _equal_lists(left: Sequence, right: Sequence, budget: Budget) -> bool:
     if len(left) != len(right):
         return False
     budget.charge(len(left))
-    return all(equal(a, b, budget) for a, b in zip(left, right, strict=True))
+    return all(equal(a, b, budget) for a, b in zip(items(left), items(right), strict=True))
 
 
 def _equal_maps(left: dict[object, object], right: dict[object, object], budget: Budget) -> bool:

@@ -119,5 +119,7 @@ def _offset(error: Exception) -> int:
 
 def _hint(text: str, at: int, word: str) -> str:
     """Returns what to write for a word, or the word before it, that other languages have."""
+    if word == "?" and text[:at].rstrip()[-1:] in (".", "[", "{", ","):
+        return 'the extension "optionals" is not offered; write has(x.y) ? x.y : z'
     before = text[:at].split()
     return WORD_HINTS.get(word, WORD_HINTS.get(before[-1] if before else "", ""))
