@@ -13,9 +13,9 @@ from discreet.policy.facts import Caller, Facts, LedgerFacts, Micros, RecordFact
 from discreet.policy.freshness import fresh_until
 from discreet.policy.outcome import NEXT, fault_of, text_of
 from discreet.policy.request import Request, Segment
-from discreet.policy.rules import Allowed, judge
+from discreet.policy.rules import Allowed, earliest, judge
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.subject import Call, Subject, reader_of, subject_of
+from discreet.policy.subject import Call, Root, Subject, reader_of, subject_of
 from discreet.policy.words import (
     ActionTendency,
     Freshness,
@@ -143,13 +143,14 @@ def _stopped(key: str, subject: Subject, trace: tuple[Gate, ...], stop: Stop) ->
         custom_reason=stop.custom_reason,
         changed=_changed(subject),
         fault=fault_of(stop.reason),
+        observed=stop.observed,
         by_ledger_id=subject.call.request.moment is Moment.REPLAY,
     )
 
 
 def _allowed(key: str, subject: Subject, trace: tuple[Gate, ...], allowed: Allowed) -> SegmentDecision:
     call = subject.call
-    until = _valid_until(subject)
+    until = earliest(_valid_until(subject), allowed.until)
     signed = call.request.moment is Moment.RETRIEVE
     return SegmentDecision(
         key=key,
@@ -171,6 +172,7 @@ def _allowed(key: str, subject: Subject, trace: tuple[Gate, ...], allowed: Allow
         use_within_ms=_use_within(call, until),
         bases=tuple({root.ref: root.record.revision for root in subject.roots if root.record is not None}.items()),
         valid_until=until,
+        observed=allowed.observed,
         by_ledger_id=call.request.moment is Moment.REPLAY,
     )
 
@@ -192,10 +194,22 @@ def _valid_until(subject: Subject) -> Micros | None:
         scope_ends = [held[scope] for scope in root.record.scopes if scope in held]
         if scope_ends and None not in scope_ends:
             ends.append(max(end for end in scope_ends if end is not None))
-        fresh = fresh_until(root.record, root.source, subject.claim) if root.binding is not None else None
-        if fresh is not None:
-            ends.append(fresh)
+        if root.binding is not None:
+            ends += _fresh_ends(subject, root)
     return min(ends, default=None)
+
+
+def _fresh_ends(subject: Subject, root: Root) -> list[Micros]:
+    """When a bound record stops being fresh: itself, or, where it is derived, the last of what it was made from."""
+    ends = [fresh_until(root.record, root.source, subject.claim)] if root.record is not None else []
+    leaves = [
+        fresh_until(leaf.record, leaf.source, subject.claim) if leaf.record is not None else None
+        for leaf in gates.derived_from(subject, root)
+        if gates.judge(subject, leaf) is Freshness.FRESH
+    ]
+    if leaves and None not in leaves:
+        ends.append(max(end for end in leaves if end is not None))
+    return [end for end in ends if end is not None]
 
 
 def _evidence(subject: Subject, reached: bool) -> tuple[EvidenceView, ...]:

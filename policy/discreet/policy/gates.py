@@ -187,9 +187,28 @@ def freshness_gate(subject: Subject) -> Stop | None:
 
 
 def judge(subject: Subject, root: Root) -> Freshness:
-    """The freshness of one root for what the segment asserts."""
+    """The freshness of one root for the assertion; a derived figure is as fresh as the freshest that it stands on."""
+    own = _own_freshness(subject, root)
+    leaves = [_own_freshness(subject, leaf) for leaf in derived_from(subject, root)]
+    if own is not Freshness.FRESH or not leaves or Freshness.FRESH in leaves:
+        return own
+    return Freshness.STALE if Freshness.STALE in leaves else Freshness.UNKNOWN
+
+
+def _own_freshness(subject: Subject, root: Root) -> Freshness:
     carries = root in subject.carriers
     return freshness.judge(root.record, root.source, subject.claim, subject.call.now, carries=carries)
+
+
+def derived_from(subject: Subject, root: Root) -> list[Root]:
+    """What a derived figure was made from in the end: the roots behind it that are not derived themselves.
+
+    A new time on a figure that only old ones went into would be an old figure that looks fresh (A19).
+    """
+    if root.record is None or root.record.origin is not Origin.DERIVED:
+        return []
+    behind = set(root.record.roots)
+    return [r for r in subject.roots if r.ref in behind and (r.record is None or r.record.origin is not Origin.DERIVED)]
 
 
 def _states_time(root: Root) -> bool:

@@ -212,7 +212,20 @@ class Oracle:
         if start > self.world.now or record.as_of is None or record.as_of > latest:
             return Reason.FRESHNESS_UNKNOWN
         too_old = source.max_age_us is not None and record.as_of + source.max_age_us < latest
-        return Reason.STALE if too_old else None
+        return Reason.STALE if too_old else self._age_of_inputs(record)
+
+    def _age_of_inputs(self, record: RecordFacts) -> Reason | None:
+        """A derived figure needs one input, derived from nothing itself, that is young enough."""
+        if record.origin is not Origin.DERIVED:
+            return None
+        reasons = [
+            self._age(self.records[name], self._source_of(name))
+            for name in record.roots
+            if self.records[name].origin is not Origin.DERIVED
+        ]
+        if not reasons or None in reasons:
+            return None
+        return Reason.STALE if Reason.STALE in reasons else Reason.FRESHNESS_UNKNOWN
 
     def _basis(self) -> Reason | None:
         asked = self.segment.claim.basis if self.segment.claim is not None else ""

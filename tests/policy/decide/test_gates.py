@@ -11,6 +11,9 @@ from discreet.policy.texts_builtin import BUILTIN
 from discreet.policy.words import ActionTendency, Freshness, Gate, Moment, Next, Origin, Reason, Verdict
 from tests.policy.decide.faults import AUTHORITY, AVAILABILITY, DUE, FAULTS, Fault, passing
 from tests.policy.decide.world import (
+    DAY,
+    NOW,
+    SECOND,
     World,
     at,
     binding_to,
@@ -198,6 +201,22 @@ def test_numbers_come_from_evidence_that_is_no_inference() -> None:
         assert world(source).one().verdict is Verdict.ALLOW
         if verdict is Verdict.WITHHOLD:
             assert (result.reason, result.gate) == (Reason.NO_TRUSTED_FACT, Gate.NUMBERS)
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_a_derived_figure_is_as_fresh_as_the_freshest_it_stands_on(inputs: int) -> None:
+    """A3, A19: a new time on a figure of old ones makes nothing new; one young input does, while it is young."""
+    old = [evidence(f"old-{i}", as_of=at(-2 * DAY)) for i in range(inputs)]
+    young = evidence("young", as_of=at(-3600 * SECOND))
+    for made_of, reason in ((old, Reason.STALE), ([*old, young], Reason.NONE)):
+        refs = tuple(one.ref for one in made_of)
+        mean = evidence("mean-1", origin=Origin.DERIVED, as_of=NOW, inputs=refs, roots=refs, formula="mean")
+        over = evidence("sum-1", origin=Origin.DERIVED, as_of=NOW, inputs=(mean.ref,), roots=(mean.ref, *refs))
+        for asked in (mean, over):
+            result = world(*made_of, mean, over, segment=segment(binding_to(asked))).one()
+            assert result.reason is reason
+            if reason is Reason.NONE:
+                assert result.valid_until == at(DAY - 3600 * SECOND + 1)
 
 
 def test_a_formula_over_inference_gives_no_figure() -> None:
