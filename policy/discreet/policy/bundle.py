@@ -3,7 +3,8 @@
 The bundle holds the policy files alone: `*.yaml` and `*.yml` outside hidden folders, without the tests (`*_test.yaml`),
 which the publisher runs from Git and no worker needs; so a change of tests alone is no other policy. Each file is held
 in one spelling (no byte-order mark, LF). Files stand in the order of their paths, each path and content behind its
-length.
+length. A set that is served in an environment has the second form, which begins with the name of that environment: a
+revision says what it was compiled for, and the same files in another environment are another revision.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from discreet.policy.yaml import normal
 
 MAGIC: Final = b"discreet-bundle/1\n"
+MAGIC_WITH_ENVIRONMENT: Final = b"discreet-bundle/2\n"
 FILES_MAX: Final = 5_000
 SET_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -57,35 +59,51 @@ def policy_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {path: normal(files[path]) for path in sorted(files) if is_policy(path)}
 
 
-def bundle(files: Mapping[str, bytes]) -> bytes:
+def bundle(files: Mapping[str, bytes], environment: str = "") -> bytes:
     """Returns the canonical bundle of a folder's policy files; other files change nothing."""
-    parts = [MAGIC]
+    parts = [MAGIC_WITH_ENVIRONMENT, *_sized(environment.encode())] if environment else [MAGIC]
     for path, data in sorted((path.encode(), data) for path, data in policy_files(files).items()):
-        parts += (len(path).to_bytes(_LENGTH_BYTES, "big"), path, len(data).to_bytes(_LENGTH_BYTES, "big"), data)
+        parts += (*_sized(path), *_sized(data))
     return b"".join(parts)
 
 
-def bundle_digest(files: Mapping[str, bytes]) -> str:
+def _sized(piece: bytes) -> tuple[bytes, bytes]:
+    return len(piece).to_bytes(_LENGTH_BYTES, "big"), piece
+
+
+def bundle_digest(files: Mapping[str, bytes], environment: str = "") -> str:
     """Returns the SHA-256 of the canonical bundle, 64 lower-case hex digits."""
-    return hashlib.sha256(bundle(files)).hexdigest()
+    return hashlib.sha256(bundle(files, environment)).hexdigest()
 
 
 def files_of(data: bytes) -> dict[str, bytes]:
     """Returns the files of a bundle. Raises BadBundle for anything but what `bundle` makes."""
-    if not data.startswith(MAGIC):
+    return contents_of(data)[0]
+
+
+def contents_of(data: bytes) -> tuple[dict[str, bytes], str]:
+    """Returns the files of a bundle and its environment. Raises BadBundle for anything but what `bundle` makes."""
+    magic = data[: len(MAGIC)]
+    if magic not in {MAGIC, MAGIC_WITH_ENVIRONMENT}:
         raise BadBundle("these bytes are no policy bundle of this version")
+    pieces = _pieces(data, len(magic))
+    try:
+        environment = next(pieces, b"").decode() if magic == MAGIC_WITH_ENVIRONMENT else ""
+        files = _files(pieces)
+    except UnicodeDecodeError:
+        raise BadBundle("the policy bundle has a path that is no UTF-8") from None
+    if bundle(files, environment) != data:
+        raise BadBundle("the policy bundle is not in its canonical form")
+    return files, environment
+
+
+def _files(pieces: Iterator[bytes]) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    pieces = _pieces(data, len(MAGIC))
     for path in pieces:
         content = next(pieces, None)
         if content is None:
             raise BadBundle("the policy bundle is cut off")
-        try:
-            files[path.decode()] = content
-        except UnicodeDecodeError:
-            raise BadBundle("the policy bundle has a path that is no UTF-8") from None
-    if bundle(files) != data:
-        raise BadBundle("the policy bundle is not in its canonical form")
+        files[path.decode()] = content
     return files
 
 

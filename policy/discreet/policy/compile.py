@@ -6,42 +6,59 @@ The order of files, of keys and of rules has no meaning: two sets that differ in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from discreet.policy import schema
 from discreet.policy.bundle import FILES_MAX, SET_BYTES_MAX, bundle_digest, looks_like_policy, policy_files
-from discreet.policy.cel import CelError, Condition, compile_condition
+from discreet.policy.cel import CelError, Condition
+from discreet.policy.facts import Micros
 from discreet.policy.model import Loaded, Placed, PolicySet, RuleItem, SourceItem, load
+from discreet.policy.model.parameters import SET_FILE
+from discreet.policy.naming import condition_problem, vocabulary_of
+from discreet.policy.owners import owner_problems, owners_of, patterns_of
 from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem
-from discreet.policy.references import SET_FILE, reference_problems
+from discreet.policy.references import reference_problems
 from discreet.policy.rule_index import rule_index
 from discreet.policy.snapshot import Requires, Rule, Snapshot, Source
 from discreet.policy.texts_builtin import reader_texts
 from discreet.policy.texts_lint import normal_text
+from discreet.policy.vocabulary import Vocabulary, compile_with
 from discreet.policy.words import LOCALES, Grounding
-from discreet.policy.yaml import Scalar, source_offset
 
 
-def compile_set(files: Mapping[str, bytes], *, commit: str, number: int, dirty: bool) -> Snapshot:
+def compile_set(
+    files: Mapping[str, bytes], *, commit: str, number: int, dirty: bool, environment: str = ""
+) -> Snapshot:
     """Returns the compiled policy revision of a folder's files. Raises PolicyProblems with all that is wrong.
 
-    `files` maps paths below the folder, with `/`, to contents; what is no policy file is ignored.
+    `files` maps paths below the folder, with `/`, to contents; what is no policy file is ignored. `environment` names
+    one of those that the set declares; a set that declares any is compiled for one of them.
     """
-    loaded, rules = load_set(files)
+    loaded, rules = load_set(files, environment)
     if loaded.problems:
         raise PolicyProblems(loaded.problems)
-    return _snapshot(loaded, rules, bundle_digest(files), commit=commit, number=number, dirty=dirty)
+    snapshot = _snapshot(loaded, rules, commit=commit, number=number, dirty=dirty)
+    return replace(snapshot, digest=bundle_digest(files, environment), environment=environment)
 
 
-def load_set(files: Mapping[str, bytes]) -> tuple[Loaded, list[Rule]]:
+def load_set(files: Mapping[str, bytes], environment: str = "") -> tuple[Loaded, list[Rule]]:
     """Returns the documents of a folder with all their problems noted, and the rules that compiled."""
     wrong_files = _file_problems(files)
     if any(found.code is Code.LIMIT for found in wrong_files):
         return Loaded(problems=wrong_files), []
-    loaded = load(policy_files(files))
+    loaded = load(policy_files(files), environment)
     loaded.problems += wrong_files
     loaded.problems += reference_problems(loaded)
-    rules = [rule for placed in loaded.rules if (rule := _rule(placed, loaded.problems)) is not None]
-    return loaded, rules
+    loaded.problems += owner_problems(loaded)
+    return loaded, _Rules(loaded).compiled()
+
+
+def environments_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Returns the names of the environments that a folder declares, sorted; one empty name where it declares none."""
+    if _file_problems(files):
+        return ("",)
+    loaded = load({path: data for path, data in policy_files(files).items() if b"Environment" in data})
+    return tuple(sorted({placed.value.name for placed in loaded.environments})) or ("",)
 
 
 def _file_problems(files: Mapping[str, bytes]) -> list[PolicyProblem]:
@@ -57,52 +74,67 @@ def _file_problems(files: Mapping[str, bytes]) -> list[PolicyProblem]:
     ]
 
 
-def _rule(placed: Placed[RuleItem], problems: list[PolicyProblem]) -> Rule | None:
-    item = placed.value
-    try:
-        when = _condition(placed)
-    except CelError as error:
-        problems.append(_condition_problem(placed, error))
-        return None
-    place = placed.place()
-    return Rule(
-        id=item.id,
-        effect=item.effect,
-        moments=frozenset(item.moments),
-        sources=None if item.sources is None else frozenset(item.sources),
-        kinds=None if item.kinds is None else frozenset(item.kinds),
-        grounding=item.grounding,
-        when=when,
-        custom_reason=item.custom_reason,
-        text=item.text,
-        advice=item.advice,
-        place=f"{place.file}:{place.line}",
-    )
+class _Rules:
+    """The rules of a set in the making: with its vocabulary and owners, and its problems noted as they are met."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._vocabulary: Vocabulary = vocabulary_of(loaded, loaded.problems)
+        self._patterns = patterns_of(loaded)
+        self._owners: dict[str, tuple[str, ...]] = {}
+
+    def compiled(self) -> list[Rule]:
+        """Returns the rules whose conditions are right."""
+        return [rule for placed in self._loaded.rules if (rule := self._rule(placed)) is not None]
+
+    def _rule(self, placed: Placed[RuleItem]) -> Rule | None:
+        item = placed.value
+        try:
+            when = self._condition(item)
+        except CelError as error:
+            hint = ""
+            if item.grounding is Grounding.UNBOUND:
+                hint = "a rule for UNBOUND segments sees request, principal, segment and now"
+            found = condition_problem(placed.document, (*placed.path, "when"), error, hint)
+            self._loaded.problems.append(found)
+            return None
+        place = placed.place()
+        return Rule(
+            id=item.id,
+            effect=item.effect,
+            moments=frozenset(item.moments),
+            sources=None if item.sources is None else frozenset(item.sources),
+            kinds=None if item.kinds is None else frozenset(item.kinds),
+            grounding=item.grounding,
+            when=when,
+            custom_reason=item.custom_reason,
+            text=item.text,
+            advice=item.advice,
+            place=f"{place.file}:{place.line}",
+            from_us=None if item.from_ is None else Micros(item.from_),
+            until_us=None if item.until is None else Micros(item.until),
+            observe=item.mode == "observe",
+            owners=self._owners_of(place.file),
+        )
+
+    def _condition(self, item: RuleItem) -> Condition | None:
+        return (
+            None if item.when is None else compile_with(item.when, schema.schema_for(item.grounding), self._vocabulary)
+        )
+
+    def _owners_of(self, file: str) -> tuple[str, ...]:
+        if file not in self._owners:
+            self._owners[file] = owners_of(self._patterns, file)
+        return self._owners[file]
 
 
-def _condition(placed: Placed[RuleItem]) -> Condition | None:
-    text = placed.value.when
-    return None if text is None else compile_condition(text, schema.schema_for(placed.value.grounding))
-
-
-def _condition_problem(placed: Placed[RuleItem], error: CelError) -> PolicyProblem:
-    source, node = placed.document.source, placed.document.node((*placed.path, "when"))
-    place = node.place
-    if isinstance(node, Scalar):
-        place = source.place_at(source_offset(source.text, node, error.offset))
-    hint = error.hint
-    if not hint and placed.value.grounding is Grounding.UNBOUND:
-        hint = "a rule for UNBOUND segments sees request, principal, segment and now"
-    return problem(place, f"condition: {error.message}", hint, Code.CONDITION)
-
-
-def _snapshot(loaded: Loaded, rules: list[Rule], digest: str, *, commit: str, number: int, dirty: bool) -> Snapshot:
+def _snapshot(loaded: Loaded, rules: list[Rule], *, commit: str, number: int, dirty: bool) -> Snapshot:
     chosen: PolicySet = loaded.sets[0].value
     return Snapshot(
         name=chosen.name,
         number=number,
         commit=commit,
-        digest=digest,
+        digest="",
         dirty=dirty,
         sources={placed.value.label: _source(placed.value) for placed in loaded.sources},
         rules=rule_index(rules),

@@ -43,6 +43,8 @@ class Stop:
     rule: str = ""
     custom_reason: str = ""
     template_id: str = ""
+    observed: tuple[str, ...] = ()
+    """Where the rules decided: what those in observe mode would have withheld; see `SegmentDecision`."""
 
 
 class SegmentDecision(NamedTuple):
@@ -73,6 +75,10 @@ class SegmentDecision(NamedTuple):
     """The earliest end of what the ALLOW rests on; None: nothing ends by itself."""
     changed: tuple[Changed, ...] = ()
     fault: str = "none"
+    observed: tuple[str, ...] = ()
+    """Ids of rules in observe mode that would have withheld, sorted; one that erred is followed by the reason and what
+    was missing. Empty where the rules were not reached.
+    """
     by_ledger_id: bool = False
     blind: bool = False
     """The reader is not known to have passed tenant, existence and scope: the reply shows nothing of the evidence

@@ -7,12 +7,12 @@ from typing import Final
 
 from discreet.policy.model import Loaded, Placed
 from discreet.policy.model.kinds import Kind
+from discreet.policy.model.parameters import SET_FILE
 from discreet.policy.problems import Code, Place, PolicyProblem, did_you_mean, problem, quoted
 from discreet.policy.texts_builtin import OVERRIDABLE
 from discreet.policy.texts_lint import lint_text
 from discreet.policy.words import LOCALES, Reason
 
-SET_FILE: Final = "discreet.yaml"
 RULES_MAX: Final = 20_000
 SOURCES_MAX: Final = 20_000
 #: Unknown names for which the nearest known one is looked for: each look reads all of them.
@@ -25,6 +25,8 @@ def reference_problems(loaded: Loaded) -> Iterator[PolicyProblem]:
     yield from _unique_names(loaded)
     yield from _twice("source", ((source.value.label, source.place("label")) for source in loaded.sources))
     yield from _twice("rule id", ((rule.value.id, rule.place("id")) for rule in loaded.rules))
+    for what in ("constant", "condition"):
+        yield from _twice(what, _defined(loaded, f"{what}s"))
     yield from _too_many(loaded)
     yield from _texts(loaded)
     if loaded.whole:
@@ -46,7 +48,14 @@ def _one_set(loaded: Loaded) -> Iterator[PolicyProblem]:
 
 
 def _unique_names(loaded: Loaded) -> Iterator[PolicyProblem]:
-    kinds: list[Placed[Kind]] = [*loaded.source_lists, *loaded.policies]
+    kinds: list[Placed[Kind]] = [
+        *loaded.source_lists,
+        *loaded.policies,
+        *loaded.embargoes,
+        *loaded.definitions,
+        *loaded.environments,
+        *loaded.owners,
+    ]
     yield from _twice("name of a document", ((f"{k.value.kind}/{k.value.name}", k.place("name")) for k in kinds))
     texts = ((f"{t.value.name} ({t.value.locale})", t.place("name")) for t in loaded.texts)
     yield from _twice("name of a document", texts)
@@ -59,6 +68,12 @@ def _twice(what: str, named: Iterable[tuple[str, Place]]) -> Iterator[PolicyProb
             hint = f"it stands at {first[name]} already; rename or remove one"
             yield problem(place, f"the {what} {quoted(name)} is given twice", hint, Code.DUPLICATE)
         first.setdefault(name, place)
+
+
+def _defined(loaded: Loaded, key: str) -> Iterator[tuple[str, Place]]:
+    for placed in loaded.definitions:
+        for name in getattr(placed.value, key):
+            yield name, placed.key_place(key, name)
 
 
 def _too_many(loaded: Loaded) -> Iterator[PolicyProblem]:

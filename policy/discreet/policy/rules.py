@@ -2,16 +2,18 @@
 
 A bound segment is allowed where every binding is allowed by a rule and no rule withholds anything that it rests on:
 withholding rules look at all roots, allowing ones at the bindings. An unbound one is judged once, by the rules for its
-kind.
+kind. A rule outside its time is not there. Rules in observe mode are evaluated after the outcome is settled, on a
+budget of their own, and can change nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from discreet.policy import schema
 from discreet.policy.cel import Budget, ConditionFailure, CostExceeded, EvaluationError
 from discreet.policy.decision import Stop
-from discreet.policy.facts import Ref
+from discreet.policy.facts import Micros, Ref
 from discreet.policy.rule_index import fitting
 from discreet.policy.snapshot import Rule, RuleSet
 from discreet.policy.subject import Root, Subject
@@ -26,6 +28,10 @@ class Allowed(NamedTuple):
 
     rule: str
     advice: bool
+    until: Micros | None = None
+    """When the rules may say otherwise by time alone: an allowing one ends or a withholding one begins; None: never."""
+    observed: tuple[str, ...] = ()
+    """As in `SegmentDecision`."""
 
 
 class Finding(NamedTuple):
@@ -39,7 +45,17 @@ def judge(subject: Subject) -> Stop | Allowed:
     """What allows the segment; or POLICY_RULE where a rule withholds or none allows, POLICY_ERROR where one errs."""
     budget = Budget(STEPS_PER_SEGMENT)
     units = tuple(_units(subject))
-    return _withheld(units, budget) or _allowed(units, budget)
+    outcome = _withheld(units, budget) or _allowed(units, budget)
+    observed = _observed(units) if any(unit.observed for unit in units) else ()
+    if isinstance(outcome, Stop):
+        return replace(outcome, observed=observed) if observed else outcome
+    begin = min((unit.begins for unit in units if unit.begins is not None), default=None)
+    return outcome._replace(until=earliest(outcome.until, begin), observed=observed)
+
+
+def earliest(first: Micros | None, second: Micros | None) -> Micros | None:
+    """The earlier of two times, where None is no time at all."""
+    return second if first is None else first if second is None else min(first, second)
 
 
 class Unit(NamedTuple):
@@ -49,6 +65,9 @@ class Unit(NamedTuple):
     withholding: list[Rule]
     allowing: list[Rule]
     activation: Mapping[str, object]
+    observed: list[Rule]
+    begins: Micros | None
+    """When the first withholding rule that fits begins that is not there yet; whether it is true then is not known."""
 
     @property
     def ref(self) -> Ref | None:
@@ -63,18 +82,20 @@ class Unit(NamedTuple):
 
 def _units(subject: Subject) -> Iterator[Unit]:
     index, moment, kind = subject.call.snapshot.rules, subject.call.request.moment, subject.segment.kind
-    shared = schema.unbound_activation(subject)
+    shared, now = schema.unbound_activation(subject), subject.call.now
     if subject.segment.grounding is Grounding.UNBOUND:
-        yield _unit(None, kind, (index.by_kind.get((moment, kind)), index.any_kind.get(moment)), shared)
+        yield _unit(None, kind, (index.by_kind.get((moment, kind)), index.any_kind.get(moment)), shared, now)
         return
     any_source = index.any_source.get(moment)
     for root in subject.roots:
         known = root.known
         named = index.by_source.get((moment, known.source_label)) if known is not None else None
-        yield _unit(root, kind, (named, any_source), schema.bound_activation(shared, root))
+        yield _unit(root, kind, (named, any_source), schema.bound_activation(shared, root), now)
 
 
-def _unit(root: Root | None, kind: str, sets: tuple[RuleSet | None, ...], activation: Mapping[str, object]) -> Unit:
+def _unit(
+    root: Root | None, kind: str, sets: tuple[RuleSet | None, ...], activation: Mapping[str, object], now: Micros
+) -> Unit:
     found = [
         rule
         for rules in sets
@@ -83,8 +104,17 @@ def _unit(root: Root | None, kind: str, sets: tuple[RuleSet | None, ...], activa
         if rule.kinds is None or kind in rule.kinds
     ]
     found.sort(key=_id)
-    withholding = [rule for rule in found if rule.effect is Effect.WITHHOLD]
-    return Unit(root, withholding, [rule for rule in found if rule.effect is Effect.ALLOW], activation)
+    unit = Unit(root, [], [], activation, [], None)
+    for rule in found:
+        if rule.holds_at(now):
+            (unit.allowing if rule.effect is Effect.ALLOW else _denying(unit, rule)).append(rule)
+        elif rule.effect is Effect.WITHHOLD and not rule.observe and rule.from_us is not None and rule.from_us > now:
+            unit = unit._replace(begins=earliest(unit.begins, rule.from_us))
+    return unit
+
+
+def _denying(unit: Unit, rule: Rule) -> list[Rule]:
+    return unit.observed if rule.observe else unit.withholding
 
 
 def _id(rule: Rule) -> str:
@@ -114,6 +144,7 @@ def _allowed(units: Sequence[Unit], budget: Budget) -> Stop | Allowed:
     """Every unit that needs allowing has an allowing rule; advice only where each has one that gives it."""
     names: list[str] = []
     advice = True
+    until: Micros | None = None
     for unit in units:
         if not unit.needs_allowing:
             continue
@@ -124,10 +155,34 @@ def _allowed(units: Sequence[Unit], budget: Budget) -> Stop | Allowed:
         if not rules:
             return Stop(Reason.POLICY_RULE, ref=unit.ref, detail="no rule allows", gap="rule")
         names.append(min(rule.id for rule in rules))
-        advice = advice and any(rule.advice for rule in rules)
+        advising = [rule for rule in rules if rule.advice]
+        advice = advice and bool(advising)
+        until = earliest(until, earliest(_end(rules), _end(advising or rules)))
     if not names:
         return Stop(Reason.NO_BINDING, gap="source")
-    return Allowed(names[0], advice)
+    return Allowed(names[0], advice, until)
+
+
+def _end(rules: Sequence[Rule]) -> Micros | None:
+    """When the last of several rules ends; None: one of them does not."""
+    ends = [rule.until_us for rule in rules]
+    return None if None in ends else max(end for end in ends if end is not None)
+
+
+def _observed(units: Sequence[Unit]) -> tuple[str, ...]:
+    """What the rules in observe mode would have withheld, sorted; one that is true for any unit does not err."""
+    budget = Budget(STEPS_PER_SEGMENT)
+    found: dict[str, str] = {}
+    for unit in units:
+        for finding in _findings(unit.observed, unit.activation, budget):
+            said = "" if finding.failure is None else _said(finding.failure)
+            found[finding.rule.id] = min(said, found.get(finding.rule.id, said))
+    return tuple(f"{rule_id} {said}".rstrip() for rule_id, said in sorted(found.items()))
+
+
+def _said(failure: ConditionFailure) -> str:
+    reason, detail = _cause(failure)
+    return f"{reason.short} {detail}"
 
 
 def _findings(rules: list[Rule], activation: Mapping[str, object], budget: Budget) -> Iterator[Finding]:
@@ -151,10 +206,15 @@ def _stop(reason: Reason, ref: Ref | None, rule: Rule, detail: str) -> Stop:
 
 def _failed(ref: Ref | None, finding: Finding) -> Stop:
     """COST_EXCEEDED or POLICY_ERROR, naming the attribute that was missing."""
-    failure = finding.failure
+    assert finding.failure is not None
+    reason, detail = _cause(finding.failure)
+    return _stop(reason, ref, finding.rule, detail)
+
+
+def _cause(failure: ConditionFailure) -> tuple[Reason, str]:
     if isinstance(failure, CostExceeded):
-        return _stop(Reason.COST_EXCEEDED, ref, finding.rule, "step budget spent")
-    detail = "condition failed"
+        return Reason.COST_EXCEEDED, "step budget spent"
     if isinstance(failure, EvaluationError):
-        detail = f"{failure.code.value}: {failure.attribute}" if failure.attribute else failure.code.value
-    return _stop(Reason.POLICY_ERROR, ref, finding.rule, detail)
+        named = f"{failure.code.value}: {failure.attribute}" if failure.attribute else failure.code.value
+        return Reason.POLICY_ERROR, named
+    return Reason.POLICY_ERROR, "condition failed"

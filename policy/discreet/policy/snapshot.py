@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from discreet.policy.cel import Condition
+from discreet.policy.facts import Micros
 from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment
 
 
@@ -45,6 +46,18 @@ class Rule:
     """An allowing rule that lets an answer lean towards advice where the request asks for it."""
     place: str = ""
     """file:line of the rule, for explanations."""
+    from_us: Micros | None = None
+    """The rule is not there before this time; None: it always was."""
+    until_us: Micros | None = None
+    """The rule is no longer there from this time on; None: it does not end."""
+    observe: bool = False
+    """A withholding rule that is only watched: what it would withhold is recorded, and it withholds nothing."""
+    owners: tuple[str, ...] = ()
+    """The teams that answer for the file it stands in, for explanations."""
+
+    def holds_at(self, now: Micros) -> bool:
+        """True from `from_us` on and before `until_us`."""
+        return (self.from_us is None or self.from_us <= now) and (self.until_us is None or now < self.until_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +120,5 @@ class Snapshot:
     policy_max_age_us: int | None = None
     use_within_ms: int = 2_000
     store_within_us: int = 600_000_000
+    environment: str = ""
+    """The environment that the set was compiled for; empty: it declares none."""

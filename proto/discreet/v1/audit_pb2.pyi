@@ -321,6 +321,7 @@ class AuditDecision(_message.Message):
     TRACE_FIELD_NUMBER: _builtins.int
     LEDGER_ID_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    OBSERVED_RULES_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """The id that the answer carried; Explain takes it."""
     segment_id: _builtins.str
@@ -387,6 +388,12 @@ class AuditDecision(_message.Message):
     def order(self) -> _disclosure_pb2.CommitOrder:
         """Commit: where the outcome stands. Its token names the state that was read: the row is written with the commit."""
 
+    @_builtins.property
+    def observed_rules(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the rules in observe mode that would have withheld, sorted; none of them changed the verdict. The id of one whose
+        condition had no value is followed by a space, the reason and what was missing. Empty where the rules were not reached.
+        """
+
     def __init__(
         self,
         *,
@@ -416,10 +423,11 @@ class AuditDecision(_message.Message):
         trace: _abc.Iterable[Global___GateStep] | None = ...,
         ledger_id: _builtins.str = ...,
         order: _disclosure_pb2.CommitOrder | None = ...,
+        observed_rules: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim", "deciding_record", b"deciding_record", "order", b"order"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_tendency", b"action_tendency", "bindings", b"bindings", "changed", b"changed", "claim", b"claim", "custom_reason", b"custom_reason", "deciding_record", b"deciding_record", "decision_id", b"decision_id", "detail", b"detail", "evidence", b"evidence", "execution_allowed", b"execution_allowed", "fabrication_guard_triggered", b"fabrication_guard_triggered", "fault", b"fault", "gate", b"gate", "grounding", b"grounding", "ledger_id", b"ledger_id", "next", b"next", "order", b"order", "reader_reason", b"reader_reason", "reason", b"reason", "rule", b"rule", "segment_digest", b"segment_digest", "segment_id", b"segment_id", "segment_kind", b"segment_kind", "template_id", b"template_id", "trace", b"trace", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_tendency", b"action_tendency", "bindings", b"bindings", "changed", b"changed", "claim", b"claim", "custom_reason", b"custom_reason", "deciding_record", b"deciding_record", "decision_id", b"decision_id", "detail", b"detail", "evidence", b"evidence", "execution_allowed", b"execution_allowed", "fabrication_guard_triggered", b"fabrication_guard_triggered", "fault", b"fault", "gate", b"gate", "grounding", b"grounding", "ledger_id", b"ledger_id", "next", b"next", "observed_rules", b"observed_rules", "order", b"order", "reader_reason", b"reader_reason", "reason", b"reason", "rule", b"rule", "segment_digest", b"segment_digest", "segment_id", b"segment_id", "segment_kind", b"segment_kind", "template_id", b"template_id", "trace", b"trace", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

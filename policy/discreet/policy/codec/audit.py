@@ -141,6 +141,7 @@ def _decision(decision: SegmentDecision, call: CallRecord, index: int) -> pb.Aud
         trace=_trace(decision),
         ledger_id=(outcome.ledger_id if outcome is not None else "") or (decision.key if decision.by_ledger_id else ""),
         order=order_message(outcome) if outcome is not None else None,
+        observed_rules=decision.observed,
     )
 
 

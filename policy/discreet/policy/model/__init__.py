@@ -1,11 +1,27 @@
 """What policy files may say: their kinds as models, and files read into them with every problem placed."""
 
-from discreet.policy.model.kinds import DisclosurePolicy, PolicySet, RuleItem, SourceItem, SourceList, Texts
-from discreet.policy.model.load import Loaded, Placed, load
+from discreet.policy.model.kinds import (
+    Definitions,
+    DisclosurePolicy,
+    Embargo,
+    Environment,
+    Owners,
+    PolicySet,
+    RuleItem,
+    SourceItem,
+    SourceList,
+    Texts,
+)
+from discreet.policy.model.load import Loaded, load
+from discreet.policy.model.placed import Placed
 
 __all__ = [
+    "Definitions",
     "DisclosurePolicy",
+    "Embargo",
+    "Environment",
     "Loaded",
+    "Owners",
     "Placed",
     "PolicySet",
     "RuleItem",

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Annotated, Final, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from discreet.policy.cel import EvaluationError, Timestamp
 from discreet.policy.idents import kind_problem, label_problem
+from discreet.policy.model.values import Parameters
 from discreet.policy.problems import Code, code_points, did_you_mean, quoted
 from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment, Word
 
@@ -37,6 +39,7 @@ _RULE_ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
 _CALLER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
 _TEXT_ID: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _CUSTOM_REASON: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_TEAM: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9@._/+-]{0,127}")
 
 
 def wrong(message: str, hint: str = "", code: Code = Code.VALUE, path: tuple[str, ...] = ()) -> PydanticCustomError:
@@ -145,6 +148,54 @@ def between(low: str, high: str) -> Callable[[int], int]:
     return check
 
 
+def read_time(value: object) -> int:
+    """Returns a time in microseconds since 1970. An offset is part of it: a time without one means another elsewhere.
+
+    >>> read_time("2026-01-05T10:00:00+01:00") == read_time("2026-01-05T09:00:00Z")
+    True
+    """
+    if not isinstance(value, str):
+        raise wrong(f"must be a time, not {kind_name(value)}", "write for example 2026-01-05T09:00:00Z")
+    try:
+        ns = Timestamp.from_text(value).ns
+    except EvaluationError:
+        hint = "write date, time and offset, for example 2026-01-05T09:00:00Z"
+        raise wrong(f"{quoted(value)} is no time", hint) from None
+    if ns % 1_000:
+        raise wrong("the time is finer than a microsecond", "give it at most six decimals")
+    return ns // 1_000
+
+
+def from_parameter(wanted: str) -> Callable[[object, ValidationInfo], object]:
+    """Returns a reader that puts a parameter's value in place of `{parameter: name}`, and leaves all else as it is."""
+
+    def read(value: object, info: ValidationInfo) -> object:
+        if not isinstance(value, dict):
+            return value
+        name = value.get("parameter")
+        if len(value) != 1 or not isinstance(name, str):
+            raise wrong(f"must be {ONE[wanted]}, not a mapping", "or write {parameter: name}")
+        known = info.context if isinstance(info.context, Parameters) else Parameters({}, {})
+        if name not in known.types:
+            hint = did_you_mean(name, known.types) or "declare it under `parameters` in discreet.yaml"
+            raise wrong(f"no parameter {quoted(name)}", hint, Code.UNKNOWN_NAME)
+        if known.types[name] != wanted:
+            raise wrong(f"the parameter {quoted(name)} is {ONE[known.types[name]]}; this must be {ONE[wanted]}")
+        return known.values[name]
+
+    return read
+
+
+ONE: Final = {
+    "text": "text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "duration": "a duration",
+    "list": "a list of texts",
+}
+"""What a value of each type of parameter is, in words."""
+
+
 def distinct(items: tuple[object, ...]) -> tuple[object, ...]:
     """Returns a list as it is, or refuses what stands in it twice."""
     for position, item in enumerate(items):
@@ -170,10 +221,14 @@ RuleId = Annotated[str, AfterValidator(_shaped(_RULE_ID, "rule id", "public-note
 TextId = Annotated[str, AfterValidator(_shaped(_TEXT_ID, "name of a text", "embargo-notice"))]
 CustomReason = Annotated[str, AfterValidator(_shaped(_CUSTOM_REASON, "custom reason", "UNDER_EMBARGO"))]
 Title = Annotated[str, AfterValidator(_title)]
+Team = Annotated[str, AfterValidator(_shaped(_TEAM, "name of a team", "@acme/equity-desk"))]
 Condition = Annotated[str, Field(min_length=1)]
 
-Duration = Annotated[int, BeforeValidator(read_duration)]
-Age = Annotated[int | None, BeforeValidator(_read_age)]
+_SPAN: Final = BeforeValidator(from_parameter("duration"))
+Duration = Annotated[int, BeforeValidator(read_duration), _SPAN]
+Time = Annotated[int, BeforeValidator(read_time)]
+Flag = Annotated[bool, BeforeValidator(from_parameter("boolean"))]
+Age = Annotated[int | None, BeforeValidator(_read_age), _SPAN]
 """A duration, or None where the file says `none`."""
 
 MomentWord = Annotated[Moment, BeforeValidator(word_of(Moment, "moment"))]
@@ -184,6 +239,7 @@ AuditWord = Annotated[AuditMode, BeforeValidator(word_of(AuditMode, "audit mode"
 
 Checked = (AfterValidator(filled), AfterValidator(distinct))
 Labels = Annotated[tuple[Label, ...], *Checked]
-CallerNames = Annotated[tuple[CallerName, ...], *Checked]
+CallerNames = Annotated[tuple[CallerName, ...], *Checked, BeforeValidator(from_parameter("list"))]
+Teams = Annotated[tuple[Team, ...], *Checked]
 SegmentKinds = Annotated[tuple[SegmentKind, ...], *Checked]
 Moments = Annotated[tuple[MomentWord, ...], *Checked]

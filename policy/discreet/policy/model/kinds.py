@@ -19,6 +19,7 @@ from discreet.policy.model.fields import (
     Duration,
     DutyWord,
     EffectWord,
+    Flag,
     GroundingWord,
     Label,
     Labels,
@@ -26,12 +27,13 @@ from discreet.policy.model.fields import (
     RuleId,
     SegmentKinds,
     TextId,
+    Time,
     Title,
     between,
     wrong,
 )
 from discreet.policy.problems import Code
-from discreet.policy.words import AuditMode, Duty, Effect, Grounding
+from discreet.policy.words import AuditMode, Duty, Effect, Grounding, Moment
 
 API_VERSION = "discreet/v1"
 
@@ -58,12 +60,32 @@ class Audit(Strict):
 
 
 class PolicySet(Kind):
-    """`discreet.yaml`: what holds for the whole set."""
+    """`discreet.yaml`: what holds for the whole set. The parameters are read by `model.parameters`."""
 
     audit: Audit = Audit()
     policy_max_age: Age = Field(default=None, alias="policy-max-age")
     use_within: Annotated[Duration, AfterValidator(between("50ms", "1m"))] = Field(2_000_000, alias="use-within")
     store_within: Annotated[Duration, AfterValidator(between("1s", "7d"))] = Field(600_000_000, alias="store-within")
+    parameters: dict[str, object] = Field(default_factory=dict)
+
+
+class Environment(Kind):
+    """The values of the set's parameters where it is served under this name."""
+
+    parameters: dict[str, object] = Field(default_factory=dict)
+
+
+class Definitions(Kind):
+    """Constants and named conditions that any condition may use; each is read by itself, by `model.definitions`."""
+
+    constants: dict[str, object] = Field(default_factory=dict)
+    conditions: dict[str, object] = Field(default_factory=dict)
+
+
+class Owners(Kind):
+    """Who answers for which folder: folders of the set, as patterns, to lists of teams."""
+
+    owners: dict[str, object]
 
 
 class SourceList(Kind):
@@ -81,7 +103,7 @@ class SourceItem(Strict):
     collectors: CallerNames
     max_age: Age = Field(default=None, alias="max-age")
     record_ids: Literal["lower-case", "case-sensitive"] = Field("lower-case", alias="record-ids")
-    listed: bool = True
+    listed: Flag = True
 
     @model_validator(mode="after")
     def _data_ages(self) -> Self:
@@ -125,6 +147,12 @@ class DisclosurePolicy(Kind):
         return self
 
 
+def check_times(begin: int | None, end: int | None) -> None:
+    """Refuses an end that is not after the beginning."""
+    if begin is not None and end is not None and end <= begin:
+        raise wrong("until is not after from, so this never holds", "swap or mend them", path=("until",))
+
+
 class RuleItem(Strict):
     """One rule. Sources or kinds left out: any."""
 
@@ -138,6 +166,9 @@ class RuleItem(Strict):
     custom_reason: CustomReason = Field("", alias="custom-reason")
     text: TextId = ""
     advice: bool = False
+    from_: Time | None = Field(default=None, alias="from")
+    until: Time | None = None
+    mode: Literal["enforce", "observe"] = "enforce"
 
     @model_validator(mode="after")
     def _fits_its_effect(self) -> Self:
@@ -148,6 +179,14 @@ class RuleItem(Strict):
                     raise wrong(f"an ALLOW rule has no {key}", hint, path=(key,))
         elif self.advice:
             raise wrong("a WITHHOLD rule cannot lean towards advice", "leave it out", path=("advice",))
+        if self.effect is Effect.ALLOW and self.mode == "observe":
+            hint = "leave mode out; only a new WITHHOLD rule can be watched before it counts"
+            raise wrong("an ALLOW rule cannot be observed", hint, path=("mode",))
+        return self
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        check_times(self.from_, self.until)
         return self
 
     @model_validator(mode="after")
@@ -160,6 +199,34 @@ class RuleItem(Strict):
                 hint = "for example kinds: [small-talk]"
                 raise wrong("a rule that allows UNBOUND segments must name their kinds", hint, Code.MISSING_KEY)
         return self
+
+
+class Embargo(Kind):
+    """A time until which nothing that it fits is shown: a WITHHOLD rule named `embargo.NAME`, as a file of its own."""
+
+    until: Time
+    from_: Time | None = Field(default=None, alias="from")
+    moments: Moments = (Moment.RETRIEVE, Moment.PUBLISH, Moment.REPLAY)
+    sources: Labels | None = None
+    kinds: SegmentKinds | None = None
+    when: Condition | None = None
+    custom_reason: CustomReason = Field("UNDER_EMBARGO", alias="custom-reason")
+    text: TextId = ""
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Self:
+        check_times(self.from_, self.until)
+        if self.sources is None and self.when is None:
+            hint = "name sources, or records by a condition: when: document.record_id in [...]"
+            raise wrong("an embargo must say on what", hint, Code.MISSING_KEY)
+        return self
+
+    def rule(self) -> RuleItem:
+        """Returns the rule that it stands for."""
+        given = self.model_dump(include={"moments", "sources", "kinds", "when", "custom_reason", "text"})
+        return RuleItem.model_construct(
+            id=f"embargo.{self.name}", effect=Effect.WITHHOLD, from_=self.from_, until=self.until, **given
+        )
 
 
 class Texts(Kind):

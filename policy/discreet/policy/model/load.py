@@ -4,54 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final
 
-from pydantic import BaseModel, ValidationError
-
-from discreet.policy.model.errors import problems_of
 from discreet.policy.model.kinds import (
     API_VERSION,
+    Definitions,
     DisclosurePolicy,
+    Embargo,
+    Environment,
     Kind,
+    Owners,
     PolicySet,
     RuleItem,
     SourceItem,
     SourceList,
     Texts,
 )
-from discreet.policy.problems import PROBLEMS_MAX, Code, Place, PolicyProblem, did_you_mean, problem, quoted, shortened
-from discreet.policy.yaml import Document, Entries, Items, Node, Path, Scalar, plain, read
+from discreet.policy.model.parameters import parameters_of
+from discreet.policy.model.placed import Placed, items_of, validated
+from discreet.policy.model.values import Parameters
+from discreet.policy.problems import PROBLEMS_MAX, Code, PolicyProblem, did_you_mean, problem, quoted, shortened
+from discreet.policy.yaml import Document, Entries, Items, Node, Scalar, plain, read
 
-T_co = TypeVar("T_co", covariant=True)
-M = TypeVar("M", bound=BaseModel)
+__all__ = ["KINDS", "TEST_KIND", "Loaded", "Placed", "empty_values", "items_of", "kind_of", "load", "validated"]
 
 KINDS: Final[Mapping[str, type[Kind]]] = {
     "PolicySet": PolicySet,
     "SourceList": SourceList,
     "DisclosurePolicy": DisclosurePolicy,
+    "Embargo": Embargo,
     "Texts": Texts,
+    "Definitions": Definitions,
+    "Environment": Environment,
+    "Owners": Owners,
 }
 TEST_KIND: Final = "PolicyTest"
 
 #: Keys of tests under which null is a value like others.
 NULLS_UNDER: Final = frozenset({"attributes", "fields"})
-
-
-@dataclass(frozen=True, slots=True)
-class Placed(Generic[T_co]):
-    """A value of a document with the way to it."""
-
-    value: T_co
-    document: Document
-    path: Path = ()
-
-    def place(self, *more: str | int) -> Place:
-        """Returns where it stands, or where something in it stands."""
-        return self.document.place(*self.path, *more)
-
-    def key_place(self, *more: str | int) -> Place:
-        """Returns where a key in it stands."""
-        return self.document.key_place(*self.path, *more)
 
 
 @dataclass(slots=True)
@@ -63,7 +53,16 @@ class Loaded:
     sources: list[Placed[SourceItem]] = field(default_factory=list)
     policies: list[Placed[DisclosurePolicy]] = field(default_factory=list)
     rules: list[Placed[RuleItem]] = field(default_factory=list)
+    """The rules of policies and those that embargoes stand for."""
+    embargoes: list[Placed[Embargo]] = field(default_factory=list)
     texts: list[Placed[Texts]] = field(default_factory=list)
+    definitions: list[Placed[Definitions]] = field(default_factory=list)
+    environments: list[Placed[Environment]] = field(default_factory=list)
+    owners: list[Placed[Owners]] = field(default_factory=list)
+    parameters: Parameters = field(default_factory=lambda: Parameters({}, {}))
+    """Those declared, with their values in the environment that the set was loaded for."""
+    files: tuple[str, ...] = ()
+    """The paths of the policy files."""
     problems: list[PolicyProblem] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     """Every label that a source list gives, also in an item that is wrong otherwise: no error follows from an error."""
@@ -73,9 +72,13 @@ class Loaded:
     """False where a file could not be read to its end, so that a name may be declared without being known."""
 
 
-def load(files: Mapping[str, bytes]) -> Loaded:
-    """Returns the documents of the given policy files (no tests) and every problem of their form."""
-    loaded = Loaded()
+def load(files: Mapping[str, bytes], environment: str = "") -> Loaded:
+    """Returns the documents of the given policy files (no tests) and every problem of their form.
+
+    `environment` names the one whose values the parameters take; "": none is chosen, their defaults hold.
+    """
+    loaded = Loaded(files=tuple(sorted(files)))
+    known: list[tuple[Document, str]] = []
     for file in sorted(files):
         documents, problems = read(file, files[file])
         loaded.problems += problems
@@ -83,8 +86,26 @@ def load(files: Mapping[str, bytes]) -> Loaded:
         loaded.whole = loaded.whole and not cut_off
         for document in documents:
             loaded.problems += empty_values(document)
-            _take(loaded, document)
+            kind = kind_of(document, loaded.problems)
+            known += [(document, kind)] if kind is not None else []
+    loaded.parameters = _parameters(loaded, known, environment)
+    for document, kind in known:
+        _take(loaded, document, kind)
     return loaded
+
+
+def _parameters(loaded: Loaded, known: list[tuple[Document, str]], environment: str) -> Parameters:
+    """Returns the parameters, which other documents may refer to and which are therefore read before all others."""
+    declaring: list[Placed[Mapping[str, object]]] = []
+    for document, kind in known:
+        if kind == "Environment":
+            loaded.environments += validated(loaded.problems, document, (), Environment)
+        elif kind == "PolicySet":
+            declared = document.node(("parameters",))
+            if isinstance(declared, Entries) and declared is not document.root:
+                given = {name: plain(entry.value) for name, entry in declared.entries.items()}
+                declaring.append(Placed(given, document))
+    return parameters_of(declaring, loaded.environments, environment, loaded.problems)
 
 
 def empty_values(document: Document) -> list[PolicyProblem]:
@@ -114,23 +135,31 @@ def _is_empty(node: Node) -> bool:
 _CUTTING: Final = frozenset({Code.ENCODING, Code.CHARACTER, Code.SYNTAX, Code.LIMIT})
 
 
-def _take(loaded: Loaded, document: Document) -> None:
-    kind = kind_of(document, loaded.problems)
+def _take(loaded: Loaded, document: Document, kind: str) -> None:
+    problems, parameters = loaded.problems, loaded.parameters
     if kind == TEST_KIND:
         hint = "tests stand in files whose names end in _test.yaml"
-        loaded.problems.append(problem(document.place("kind"), "a PolicyTest in a policy file", hint, Code.FILE))
+        problems.append(problem(document.place("kind"), "a PolicyTest in a policy file", hint, Code.FILE))
     elif kind == "PolicySet":
-        loaded.sets += validated(loaded.problems, document, (), PolicySet)
+        loaded.sets += validated(problems, document, (), PolicySet, parameters)
     elif kind == "SourceList":
-        loaded.source_lists += validated(loaded.problems, document, (), SourceList)
-        loaded.sources += items_of(loaded.problems, document, "sources", SourceItem)
+        loaded.source_lists += validated(problems, document, (), SourceList, parameters)
+        loaded.sources += items_of(problems, document, "sources", SourceItem, parameters)
         loaded.labels |= _texts_below(document, "sources", "label")
     elif kind == "DisclosurePolicy":
-        loaded.policies += validated(loaded.problems, document, (), DisclosurePolicy)
-        loaded.rules += items_of(loaded.problems, document, "rules", RuleItem)
+        loaded.policies += validated(problems, document, (), DisclosurePolicy, parameters)
+        loaded.rules += items_of(problems, document, "rules", RuleItem, parameters)
+    elif kind == "Embargo":
+        found = validated(problems, document, (), Embargo, parameters)
+        loaded.embargoes += found
+        loaded.rules += [Placed(each.value.rule(), document) for each in found]
     elif kind == "Texts":
-        loaded.texts += validated(loaded.problems, document, (), Texts)
+        loaded.texts += validated(problems, document, (), Texts, parameters)
         _note_text_ids(loaded, document)
+    elif kind == "Definitions":
+        loaded.definitions += validated(problems, document, (), Definitions, parameters)
+    elif kind == "Owners":
+        loaded.owners += validated(problems, document, (), Owners, parameters)
 
 
 def kind_of(document: Document, problems: list[PolicyProblem]) -> str | None:
@@ -165,26 +194,6 @@ _FIRST_KEYS: Final = {
     "apiVersion": f"write apiVersion: {API_VERSION}",
     "kind": "one of " + ", ".join([*KINDS, TEST_KIND]),
 }
-
-
-def validated(problems: list[PolicyProblem], document: Document, path: Path, model: type[M]) -> list[Placed[M]]:
-    """Returns the value at a path as a model, in a list; an empty one, with the problems noted, where it is none."""
-    try:
-        return [Placed(model.model_validate(plain(document.node(path))), document, path)]
-    except ValidationError as error:
-        problems += problems_of(error, document, path, model)
-        return []
-
-
-def items_of(problems: list[PolicyProblem], document: Document, key: str, model: type[M]) -> list[Placed[M]]:
-    """Returns the items of a list that are well-formed, each judged by itself, and notes the problems of the others."""
-    node = document.node((key,))
-    if not isinstance(node, Items):
-        return []
-    found: list[Placed[M]] = []
-    for position in range(len(node.items)):
-        found += validated(problems, document, (key, position), model)
-    return found
 
 
 def _texts_below(document: Document, key: str, field_name: str) -> set[str]:
