@@ -7,6 +7,7 @@ evaluates. It has no budget: it must only be given what is small.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -212,7 +213,7 @@ def _item(owner: object, key: object) -> object:
         return _under(pairs_of(owner), key)
     if not isinstance(owner, list | tuple):
         raise Failure("type")
-    if isinstance(key, float) and key == key and abs(key) < 2**63 and key == int(key):
+    if isinstance(key, float) and math.isfinite(key) and key == int(key):
         key = int(key)
     if kind(key) not in ("int", "uint"):
         raise Failure("type")

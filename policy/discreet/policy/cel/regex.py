@@ -44,11 +44,12 @@ def searcher(pattern: str, memory_bytes: int = MEMORY_BYTES) -> Search:
     weight = 1 + compiled.programsize // INSTRUCTIONS_PER_STEP
 
     def found(text: str, budget: Budget) -> bool:
+        budget.charge(1 + len(text) * weight // BYTES_PER_STEP)
         try:
             data = text.encode()
         except UnicodeEncodeError:
             raise bad_argument("matches() on text that is no Unicode") from None
-        budget.charge(1 + len(data) * weight // BYTES_PER_STEP)
+        budget.charge((len(data) - len(text)) * weight // BYTES_PER_STEP)
         return search(data) is not None
 
     return found
