@@ -44,7 +44,7 @@ def test_the_number_of_files_is_bounded() -> None:
 @pytest.mark.parametrize("what, limit", [("sources", 3), ("rules", 4), ("cases", 5)])
 def test_the_size_of_a_set_is_bounded(monkeypatch: pytest.MonkeyPatch, what: str, limit: int) -> None:
     """YML-06: sources, rules and test cases are 20,000 each; the bound is lowered here, to be met in no time."""
-    place = "testing.run.CASES_MAX" if what == "cases" else f"references.{what.upper()}_MAX"
+    place = "testing.load.CASES_MAX" if what == "cases" else f"references.{what.upper()}_MAX"
     monkeypatch.setattr(f"discreet.policy.{place}", limit)
     for past in (0, 1):
         count = limit + past

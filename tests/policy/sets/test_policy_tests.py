@@ -162,7 +162,10 @@ def test_what_a_policy_requires_of_bindings_can_be_tested(
 
 
 MISTAKES = {
-    "no expectation": (CASE, '14:5: the key "expect" is missing'),
+    "no expectation": (
+        CASE,
+        '14:5: the key "expect" is missing; say what must come of it, or with `never` what must not',
+    ),
     "WITHHOLD without a reason": (
         CASE + "    expect: {verdict: WITHHOLD}\n",
         "an expected WITHHOLD needs a reason; say why, for example reason: POLICY_RULE",

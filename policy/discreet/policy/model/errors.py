@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pydantic import BaseModel, ValidationError
@@ -23,13 +24,30 @@ _WANTED: Final = {
 }
 
 
-def problems_of(error: ValidationError, document: Document, path: Path, model: type[BaseModel]) -> list[PolicyProblem]:
-    """Returns the complaints of one validation with their places; `path` leads to what was validated."""
-    return [_problem(details, document, path, model) for details in error.errors(include_url=False)[:PROBLEMS_MAX]]
+def problems_of(
+    error: ValidationError,
+    document: Document,
+    path: Path,
+    model: type[BaseModel],
+    moved: Callable[[Path], Path] | None = None,
+) -> list[PolicyProblem]:
+    """Returns the complaints of one validation with their places; `path` leads to what was validated.
+
+    `moved` gives the way from there to a value that stands elsewhere in the file than in what was validated.
+    """
+    found = error.errors(include_url=False)[:PROBLEMS_MAX]
+    return [_problem(details, document, path, model, moved) for details in found]
 
 
-def _problem(details: ErrorDetails, document: Document, path: Path, model: type[BaseModel]) -> PolicyProblem:
-    where = (*path, *details["loc"])
+def _problem(
+    details: ErrorDetails,
+    document: Document,
+    path: Path,
+    model: type[BaseModel],
+    moved: Callable[[Path], Path] | None = None,
+) -> PolicyProblem:
+    loc = details["loc"]
+    where = (*path, *(moved(loc) if moved is not None else loc))
     kind, given = details["type"], details["input"]
     if kind == "discreet":
         context = details["ctx"]

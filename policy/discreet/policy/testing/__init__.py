@@ -1,5 +1,8 @@
 """Tests of policies, beside the policies: files named *_test.yaml, run through the same decision as the server's."""
 
-from discreet.policy.testing.run import CaseResult, Difference, load_tests, run_loaded, run_tests
+from discreet.policy.testing.expectations import Difference
+from discreet.policy.testing.load import LoadedTest, load_tests
+from discreet.policy.testing.results import CaseResult, StepResult
+from discreet.policy.testing.run import run_loaded, run_tests
 
-__all__ = ["CaseResult", "Difference", "load_tests", "run_loaded", "run_tests"]
+__all__ = ["CaseResult", "Difference", "LoadedTest", "StepResult", "load_tests", "run_loaded", "run_tests"]

@@ -6,13 +6,10 @@ as in the index. Only what carries no meaning has a default: digests, the collec
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from discreet.policy.cel import EvaluationError, Timestamp
-from discreet.policy.idents import EXACT_BYTES_MAX, digest_problem, exact_problem, name_problem, text_problem
 from discreet.policy.model.fields import (
     CallerName,
     Duration,
@@ -21,80 +18,14 @@ from discreet.policy.model.fields import (
     MomentWord,
     SegmentKind,
     Title,
-    kind_name,
     word_of,
     wrong,
 )
 from discreet.policy.model.kinds import Kind, Strict
-from discreet.policy.problems import Code, quoted
-from discreet.policy.words import Gate, Grounding, Next, Origin, Reason, RecordKind, Verdict
-
-VERSION_BYTES_MAX = 128
-INT64 = range(-(2**63), 2**63)
-
-
-def _exact(text: str) -> str:
-    found = exact_problem(text, EXACT_BYTES_MAX)
-    if found:
-        raise wrong(f"{quoted(text)} {found}")
-    return text
-
-
-def _short(text: str) -> str:
-    found = text_problem(text, VERSION_BYTES_MAX)
-    if found:
-        raise wrong(f"{quoted(text)} {found}")
-    return text
-
-
-def _digest(text: str) -> str:
-    found = digest_problem(text)
-    if found:
-        raise wrong(f"the digest {found}")
-    return text
-
-
-def _time(value: object) -> int:
-    if not isinstance(value, str):
-        raise wrong(f"must be a time, not {kind_name(value)}", "write for example 2026-01-05T09:00:00Z")
-    try:
-        return Timestamp.from_text(value).ns // 1000
-    except EvaluationError:
-        hint = "write date, time and offset, for example 2026-01-05T09:00:00Z"
-        raise wrong(f"{quoted(value)} is no time", hint) from None
-
-
-def _values(given: dict[str, object]) -> dict[str, object]:
-    for name, value in given.items():
-        found = name_problem(name)
-        if found:
-            raise wrong(f"the name {quoted(name)} {found}")
-        _finite(name, value)
-    return given
-
-
-def _finite(name: str, value: object) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise wrong(f"{name} is not a finite number", path=(name,))
-    if isinstance(value, int) and not isinstance(value, bool) and value not in INT64:
-        raise wrong(f"{name} is no 64-bit integer", "quote it if it is text", path=(name,))
-    if isinstance(value, tuple):
-        for item in value:
-            _finite(name, item)
-    if isinstance(value, dict):
-        for below in value.values():
-            _finite(name, below)
-
-
-def _whose(value: object) -> object:
-    return {"id": value} if isinstance(value, str) else value
-
-
-Exact = Annotated[str, AfterValidator(_exact)]
-Short = Annotated[str, AfterValidator(_short)]
-Digest = Annotated[str, AfterValidator(_digest)]
-Time = Annotated[int, BeforeValidator(_time)]
-Values = Annotated[dict[str, object], AfterValidator(_values)]
+from discreet.policy.problems import Code
+from discreet.policy.testing.expectations import ExpectItem, Nevers
+from discreet.policy.testing.scalars import Digest, Exact, Short, Time, Values, named, record_named
+from discreet.policy.words import Grounding, Origin, RecordKind
 
 
 class RefItem(Strict):
@@ -102,6 +33,16 @@ class RefItem(Strict):
 
     record_id: Exact = Field(alias="record-id")
     version: Short
+
+
+class NamedItem(Strict):
+    """A record version of the test; in short the record's id alone, which means its current version."""
+
+    record_id: Exact = Field(alias="record-id")
+    version: Short | None = None
+
+
+RecordName = Annotated[NamedItem, BeforeValidator(record_named)]
 
 
 class RevokedItem(Strict):
@@ -154,15 +95,25 @@ class PrincipalItem(Strict):
     attributes: Values = Field(default_factory=dict)
 
 
-class BindingItem(RefItem):
-    """A binding of the case's segment. `retrieved`: with the receipt and token of a RETRIEVE in the session."""
+Whose = Annotated[PrincipalItem, BeforeValidator(named)]
+
+
+class BoundItem(NamedItem):
+    """A binding of a segment. What it claims is compared with the record, never believed."""
 
     digest: Digest | None = None
     locator: str = ""
-    retrieved: Literal["now", "under-earlier-policy", "before-grants-changed"] | None = None
     claimed_label: str = Field("", alias="claimed-label")
     claimed_as_of: Time | None = Field(None, alias="claimed-as-of")
     claimed_basis: str = Field("", alias="claimed-basis")
+    unregistered: bool = False
+    """That the test does not hold the record is meant."""
+
+
+class BindingItem(BoundItem):
+    """A binding of a case's segment. `retrieved`: with the receipt and token of a RETRIEVE in the session."""
+
+    retrieved: Literal["now", "under-earlier-policy", "before-grants-changed"] | None = None
 
 
 class PeriodItem(Strict):
@@ -180,45 +131,30 @@ class ClaimItem(Strict):
     required_fields: tuple[str, ...] = Field((), alias="required-fields")
 
 
-class ExpectItem(Strict):
-    """What the decision must be. WITHHOLD and PURGE need a reason, or any mistake would do."""
+class QuestionItem(Strict):
+    """What cases and steps say of a question alike, and what its decision must be and must never be."""
 
-    verdict: Annotated[Verdict, BeforeValidator(word_of(Verdict, "verdict"))]
-    reason: Annotated[Reason, BeforeValidator(word_of(Reason, "reason"))] | None = None
-    rule: str | None = None
-    custom_reason: str | None = Field(None, alias="custom-reason")
-    gate: Annotated[Gate, BeforeValidator(word_of(Gate, "gate"))] | None = None
-    text: str | None = None
-    next: Annotated[Next, BeforeValidator(word_of(Next, "next"))] | None = None
-
-    @model_validator(mode="after")
-    def _reasoned(self) -> Self:
-        if self.verdict is not Verdict.ALLOW and self.reason is None:
-            hint = "say why, for example reason: POLICY_RULE"
-            raise wrong(f"an expected {self.verdict.name} needs a reason", hint, Code.MISSING_KEY)
-        if self.verdict is Verdict.ALLOW and self.reason not in {None, Reason.NONE}:
-            raise wrong("an expected ALLOW has no reason", "leave it out", path=("reason",))
-        return self
-
-
-class CaseItem(Strict):
-    """One decision and what it must be. At REPLAY the segment is one that was released to the principal before."""
-
-    name: Title
-    moment: MomentWord
-    principal: Annotated[PrincipalItem, BeforeValidator(_whose)]
-    caller: CallerName = "agent"
-    session: Short = "session-1"
     locale: Literal["en", "zh-Hans"] = "en"
     need_numbers: bool = Field(False, alias="need-numbers")
     need_advice: bool = Field(False, alias="need-advice")
     kind: SegmentKind = "answer"
     grounding: GroundingWord = Grounding.BOUND
-    bindings: tuple[BindingItem, ...] = ()
     claim: ClaimItem | None = None
-    now: Time | None = None
     policy_age: Duration | None = Field(None, alias="policy-age")
-    expect: ExpectItem
+    expect: ExpectItem | None = None
+    never: Nevers = ()
+
+
+class CaseItem(QuestionItem):
+    """One decision and what it must be. At REPLAY the segment is one that was released to the principal before."""
+
+    name: Title
+    moment: MomentWord
+    principal: Whose
+    caller: CallerName = "agent"
+    session: Short = "session-1"
+    now: Time | None = None
+    bindings: tuple[Annotated[BindingItem, BeforeValidator(record_named)], ...] = ()
 
     @model_validator(mode="after")
     def _unbound_rests_on_nothing(self) -> Self:
@@ -226,12 +162,25 @@ class CaseItem(Strict):
             raise wrong("an UNBOUND segment has no bindings", "leave them out", path=("bindings",))
         return self
 
+    @model_validator(mode="after")
+    def _expects(self) -> Self:
+        if self.expect is None and not self.never:
+            hint = "say what must come of it, or with `never` what must not"
+            raise wrong('the key "expect" is missing', hint, Code.MISSING_KEY)
+        return self
+
 
 class PolicyTest(Kind):
-    """A file of tests: one state of the index, one clock, and the cases to decide."""
+    """A file of tests: one state of the index, one clock, and the cases to decide.
+
+    Where `principals` are declared, cases name them, and no others. `cases` are CaseItem or MatrixItem, `sequences`
+    SequenceItem.
+    """
 
     now: Time
     tenant: Label = "test"
     records: tuple[RecordItem, ...] = ()
     grants: tuple[GrantItem, ...] = ()
-    cases: tuple[object, ...]
+    principals: tuple[PrincipalItem, ...] = ()
+    cases: tuple[object, ...] = ()
+    sequences: tuple[object, ...] = ()

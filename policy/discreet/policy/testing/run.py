@@ -1,76 +1,39 @@
 """Runs the tests that stand beside the policies, through the decision that the server makes.
 
-One case is one decision. Nothing is taken for granted: every case says what it expects, and a WITHHOLD says why.
+A case is one decision, a sequence many, on an index that changes. Nothing is taken for granted: every question says
+what it expects, and a WITHHOLD says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from discreet.policy.bundle import is_test
 from discreet.policy.compile import compile_set
-from discreet.policy.decide import decide
-from discreet.policy.decision import SegmentDecision
+from discreet.policy.decide import Judged, one_by_one
 from discreet.policy.facts import RecordFacts, Ref
-from discreet.policy.model.load import TEST_KIND, Placed, empty_values, items_of, kind_of, validated
-from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem
+from discreet.policy.model.load import Placed
+from discreet.policy.problems import PolicyProblems
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.testing.kinds import CaseItem, ExpectItem, PolicyTest
-from discreet.policy.testing.state import POLICY_NUMBER, question_of, records_of, twice
-from discreet.policy.words import Reason
-from discreet.policy.yaml import Document, read
+from discreet.policy.testing.expectations import Difference, differences
+from discreet.policy.testing.kinds import CaseItem, PolicyTest
+from discreet.policy.testing.load import LoadedSequence, LoadedTest, load_tests
+from discreet.policy.testing.play import play
+from discreet.policy.testing.results import CaseResult
+from discreet.policy.testing.state import POLICY_NUMBER, question_of, records_of
 
-CASES_MAX = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing that was decided otherwise than expected."""
-
-    what: str
-    expected: str
-    found: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: expected {self.expected or 'none'}, found {self.found or 'none'}"
+Seen = Callable[[Judged], None]
+"""Is told of everything that tests judge, for coverage."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """What became of one case. `decision` is what was decided, for a report to show."""
-
-    file: str
-    line: int
-    test: str
-    name: str
-    differences: tuple[Difference, ...]
-    decision: SegmentDecision
-
-    @property
-    def passed(self) -> bool:
-        """True where everything expected was found."""
-        return not self.differences
-
-    @property
-    def place(self) -> Place:
-        """Where the case stands."""
-        return Place(self.file, self.line)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedTest:
-    """A test of a file with its cases."""
-
-    test: PolicyTest
-    cases: tuple[Placed[CaseItem], ...]
-
-
-def run_tests(files: Mapping[str, bytes], snapshot: Snapshot | None = None) -> list[CaseResult]:
+def run_tests(
+    files: Mapping[str, bytes], snapshot: Snapshot | None = None, wanted: str = "", seen: Seen | None = None
+) -> list[CaseResult]:
     """Returns the result of every case of a folder, in the order of files and places.
 
-    `snapshot` is the compiled set of the same files, where there is one already. Raises PolicyProblems where the
-    policies or the tests are not well-formed: nothing is run then.
+    `snapshot` is the compiled set of the same files, where there is one already; `wanted` a text that the name of a
+    case, its test or its file must hold. Raises PolicyProblems where the policies or the tests are not well-formed:
+    nothing is run then.
     """
     tests, problems = load_tests(files)
     try:
@@ -79,104 +42,73 @@ def run_tests(files: Mapping[str, bytes], snapshot: Snapshot | None = None) -> l
         raise PolicyProblems([*wrong.problems, *problems]) from None
     if problems:
         raise PolicyProblems(problems)
-    return run_loaded(tests, compiled)
+    return run_loaded(chosen(tests, wanted), compiled, seen)
 
 
-def run_loaded(tests: list[LoadedTest], snapshot: Snapshot) -> list[CaseResult]:
-    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own."""
-    numbered = replace(snapshot, number=POLICY_NUMBER)
+def chosen(tests: list[LoadedTest], wanted: str) -> list[LoadedTest]:
+    """Returns the tests with those cases alone whose name, or whose test's name or file, holds a text."""
+    if not wanted:
+        return tests
+
+    def fits(test: PolicyTest, one: Placed[CaseItem] | LoadedSequence) -> bool:
+        placed = one.sequence if isinstance(one, LoadedSequence) else one
+        return any(wanted in text for text in (placed.value.name, test.name, placed.document.file))
+
     return [
-        _run(numbered, loaded.test, placed, records)
+        LoadedTest(
+            loaded.test,
+            tuple(case for case in loaded.cases if fits(loaded.test, case)),
+            tuple(sequence for sequence in loaded.sequences if fits(loaded.test, sequence)),
+        )
         for loaded in tests
-        for records in (records_of(loaded.test, numbered),)
-        for placed in loaded.cases
     ]
 
 
-def load_tests(files: Mapping[str, bytes]) -> tuple[list[LoadedTest], list[PolicyProblem]]:
-    """Returns the tests of a folder and what is wrong with their form."""
-    tests: list[LoadedTest] = []
-    problems: list[PolicyProblem] = []
-    for file in sorted(filter(is_test, files)):
-        documents, found = read(file, files[file])
-        problems += found
-        for document in documents:
-            tests += _load(document, problems)
-    if sum(len(test.cases) for test in tests) > CASES_MAX:
-        where = Place(tests[-1].cases[-1].document.file)
-        problems.append(problem(where, f"there are more than {CASES_MAX} cases", "", Code.LIMIT))
-    return tests, problems
+def run_loaded(tests: list[LoadedTest], snapshot: Snapshot, seen: Seen | None = None) -> list[CaseResult]:
+    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own."""
+    return list(results_of(tests, snapshot, seen))
 
 
-def _load(document: Document, problems: list[PolicyProblem]) -> list[LoadedTest]:
-    problems += empty_values(document)
-    kind = kind_of(document, problems)
-    if kind is not None and kind != TEST_KIND:
-        hint = "policies stand in files whose names do not end in _test.yaml"
-        problems.append(
-            problem(document.place("kind"), f"a {kind} in a file of tests would be ignored", hint, Code.FILE)
-        )
-    if kind != TEST_KIND:
-        return []
-    cases = items_of(problems, document, "cases", CaseItem)
-    problems += _names(cases)
-    loaded: list[LoadedTest] = []
-    for placed in validated(problems, document, (), PolicyTest):
-        if not placed.value.cases:
-            problems.append(problem(document.place("cases"), "there are no cases", "write one", Code.TEST))
-        for position, what in twice(placed.value.records):
-            problems.append(problem(document.place("records", position), what, "", Code.DUPLICATE))
-        loaded.append(LoadedTest(placed.value, tuple(cases)))
-    return loaded
-
-
-def _names(cases: list[Placed[CaseItem]]) -> list[PolicyProblem]:
-    first: dict[str, Place] = {}
-    found: list[PolicyProblem] = []
-    for case in cases:
-        name, place = case.value.name, case.place("name")
-        if name in first:
-            found.append(problem(place, f"the name stands at {first[name]} already", "name it apart", Code.DUPLICATE))
-        first.setdefault(name, place)
-    return found
+def results_of(tests: list[LoadedTest], snapshot: Snapshot, seen: Seen | None = None) -> Iterator[CaseResult]:
+    """Yields the same one by one, for who needs no more than the first that fails."""
+    numbered = replace(snapshot, number=POLICY_NUMBER)
+    for loaded in tests:
+        records = records_of(loaded.test, numbered)
+        for placed in loaded.cases:
+            yield _run(numbered, loaded.test, placed, records, seen)
+        for sequence in loaded.sequences:
+            yield _played(numbered, loaded.test, sequence, seen)
 
 
 def _run(
-    snapshot: Snapshot, test: PolicyTest, placed: Placed[CaseItem], records: Mapping[Ref, RecordFacts]
+    snapshot: Snapshot,
+    test: PolicyTest,
+    placed: Placed[CaseItem],
+    records: Mapping[Ref, RecordFacts],
+    seen: Seen | None,
 ) -> CaseResult:
     case = placed.value
     asked = question_of(test, case, records)
-    decided = decide(
-        snapshot,
-        asked.facts,
-        asked.caller,
-        asked.now,
-        asked.request,
-        policy_age_us=asked.policy_age_us,
-        stored=asked.stored,
+    judged = next(
+        one_by_one(snapshot, asked.facts, asked.caller, asked.now, asked.request, asked.policy_age_us, asked.stored)
     )
-    decision = decided.results[0]
-    place = placed.place()
-    return CaseResult(place.file, place.line, test.name, case.name, differences(case.expect, decision), decision)
+    if seen is not None:
+        seen(judged)
+    decision, place = judged.decision, placed.place()
+    found = differences(case.expect, decision, case.never)
+    return CaseResult(place.file, place.line, test.name, case.name, found, decision)
 
 
-def differences(expected: ExpectItem, found: SegmentDecision) -> tuple[Difference, ...]:
-    """Returns everything that a decision has otherwise than expected; what is not mentioned may be anything.
-
-    The reason is the cause that the audit holds; NOT_AVAILABLE stands for whatever the reader is told so.
-    """
-    told = expected.reason is Reason.NOT_AVAILABLE
-    pairs = (
-        ("verdict", expected.verdict.short, found.verdict.short),
-        ("reason", _short(expected.reason), (found.reader_reason if told else found.reason).short),
-        ("rule", expected.rule, found.rule),
-        ("custom-reason", expected.custom_reason, found.custom_reason),
-        ("gate", _short(expected.gate), found.gate.short),
-        ("text", expected.text, found.template_id),
-        ("next", _short(expected.next), found.next.short),
+def _played(snapshot: Snapshot, test: PolicyTest, loaded: LoadedSequence, seen: Seen | None) -> CaseResult:
+    place, name = loaded.sequence.place(), loaded.sequence.value.name
+    steps = play(test, snapshot, loaded)
+    for _, judged in steps:
+        if seen is not None and judged is not None:
+            seen(judged)
+    found = tuple(
+        Difference(f"step {number} ({step.label}), {one.what}", one.expected, one.found)
+        for number, (step, _) in enumerate(steps, start=1)
+        for one in step.differences
     )
-    return tuple(Difference(what, wanted, got) for what, wanted, got in pairs if wanted is not None and wanted != got)
-
-
-def _short(word: object) -> str | None:
-    return str(getattr(word, "short", "")) if word is not None else None
+    last = [judged.decision for _, judged in steps if judged is not None][-1]
+    return CaseResult(place.file, place.line, test.name, name, found, last, tuple(step for step, _ in steps))

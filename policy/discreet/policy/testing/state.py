@@ -26,18 +26,27 @@ from discreet.policy.facts import (
 )
 from discreet.policy.request import Binding, Claim, Principal, Request, Segment
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.testing.kinds import BindingItem, CaseItem, ClaimItem, PolicyTest, RecordItem, RefItem
+from discreet.policy.testing.kinds import (
+    BoundItem,
+    CaseItem,
+    ClaimItem,
+    NamedItem,
+    PolicyTest,
+    PrincipalItem,
+    RecordItem,
+    RefItem,
+)
 from discreet.policy.words import Moment, Role
 
 EPOCH: Final = "00" * 16
 POLICY_NUMBER: Final = 2
-_BEFORE_GRANTS, _GRANTS, _RECORDS, _NOW = 1, 2, 3, 4
-_KEY: Final = ReceiptKey("test", b"a key for tests, which guard nothing")
+_BEFORE_GRANTS, _GRANTS, _RECORDS, NOW_SEQ = 1, 2, 3, 4
+KEY: Final = ReceiptKey("test", b"a key for tests, which guard nothing")
 _LEDGER_ID: Final = "ledger-1"
-_SEGMENT_ID: Final = "segment-1"
+SEGMENT_ID: Final = "segment-1"
 _TOKENS: Final = {
-    "now": token.encode(token.Token(EPOCH, _NOW, POLICY_NUMBER)),
-    "under-earlier-policy": token.encode(token.Token(EPOCH, _NOW, POLICY_NUMBER - 1)),
+    "now": token.encode(token.Token(EPOCH, NOW_SEQ, POLICY_NUMBER)),
+    "under-earlier-policy": token.encode(token.Token(EPOCH, NOW_SEQ, POLICY_NUMBER - 1)),
     "before-grants-changed": token.encode(token.Token(EPOCH, _BEFORE_GRANTS, POLICY_NUMBER)),
 }
 
@@ -61,12 +70,12 @@ def question_of(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFa
     replay = case.moment is Moment.REPLAY
     facts = Facts(
         epoch=EPOCH,
-        seq=_NOW,
+        seq=NOW_SEQ,
         records=records,
         current={ref.record_id: record for ref, record in records.items() if record.current},
-        grants=_grants(test, case.principal.id),
+        grants=grants_of(test, case.principal.id),
         ledger={_LEDGER_ID: _released(case, segment, records, now)} if replay else {},
-        receipt_keys=(_KEY,),
+        receipt_keys=(KEY,),
     )
     caller = Caller(case.caller, Role.AGENT, frozenset((test.tenant,)))
     return Question(facts, caller, now, request, case.policy_age or 0, {_LEDGER_ID: segment} if replay else {})
@@ -75,10 +84,11 @@ def question_of(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFa
 def records_of(test: PolicyTest, snapshot: Snapshot) -> dict[Ref, RecordFacts]:
     """Returns the records of a test as the index would hold them."""
     items = {Ref(item.record_id, item.version): item for item in test.records}
-    return {ref: _record(item, items, test, snapshot) for ref, item in items.items()}
+    return {ref: record_of(item, items, Micros(test.now), snapshot) for ref, item in items.items()}
 
 
-def _record(item: RecordItem, items: Mapping[Ref, RecordItem], test: PolicyTest, snapshot: Snapshot) -> RecordFacts:
+def record_of(item: RecordItem, items: Mapping[Ref, RecordItem], now: Micros, snapshot: Snapshot) -> RecordFacts:
+    """Returns a record of a test as the index would hold it; what it rests on is looked up in `items`."""
     source = snapshot.sources.get(item.source_label)
     collector = item.collector or (min(source.collectors) if source is not None else "unknown")
     return RecordFacts(
@@ -89,7 +99,7 @@ def _record(item: RecordItem, items: Mapping[Ref, RecordItem], test: PolicyTest,
         digest=item.digest or digest_of(item),
         source_label=item.source_label,
         collector=collector,
-        recorded_at=_micros(item.recorded_at) or _micros(item.as_of) or Micros(test.now),
+        recorded_at=_micros(item.recorded_at) or _micros(item.as_of) or now,
         current=item.current,
         as_of=_micros(item.as_of),
         basis=item.basis,
@@ -129,7 +139,8 @@ def _revoke(item: RecordItem) -> Revoke | None:
     return Revoke("operator", "test", "TEST-1", at, at if due is None else due, _RECORDS)
 
 
-def _grants(test: PolicyTest, principal_id: str) -> PrincipalGrants:
+def grants_of(test: PolicyTest, principal_id: str) -> PrincipalGrants:
+    """Returns the grants that a test gives to a principal."""
     mine = [grant for grant in test.grants if grant.principal == principal_id]
     grants = tuple(
         GrantFacts(
@@ -146,7 +157,7 @@ def _grants(test: PolicyTest, principal_id: str) -> PrincipalGrants:
 
 def _request(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFacts]) -> tuple[Request, Segment]:
     replay = case.moment is Moment.REPLAY
-    principal = Principal(case.principal.id, case.principal.claimed_scopes, case.principal.attributes)
+    principal = principal_of(test, case.principal)
     bare = Request(
         tenant=test.tenant,
         moment=case.moment,
@@ -157,31 +168,52 @@ def _request(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFacts
         need_numbers=case.need_numbers,
         need_advice=case.need_advice,
     )
-    bindings = tuple(_binding(item, records, bare) for item in case.bindings)
+    bindings = []
+    for item in case.bindings:
+        bound = binding_of(item, records)
+        if item.retrieved is not None:
+            receipt = receipts.issue((KEY,), bare, bound)
+            bound = bound._replace(receipt=receipt, granted_under=_TOKENS[item.retrieved])
+        bindings.append(bound)
     digest = hashlib.sha256(case.name.encode()).hexdigest()
-    segment = Segment(_SEGMENT_ID, case.kind, case.grounding, bindings, digest, _claim(case.claim))
+    segment = Segment(SEGMENT_ID, case.kind, case.grounding, tuple(bindings), digest, claim_of(case.claim))
     return (bare if replay else replace(bare, segments=(segment,))), segment
 
 
-def _binding(item: BindingItem, records: Mapping[Ref, RecordFacts], request: Request) -> Binding:
-    record = records.get(_ref(item))
-    digest = item.digest or (record.digest if record is not None else digest_of(item))
-    bare = Binding(
-        record_id=item.record_id,
-        version=item.version,
-        digest=digest,
+def principal_of(test: PolicyTest, item: PrincipalItem) -> Principal:
+    """Returns the principal that is named: as it is declared, where it is, but for what is said on the spot."""
+    declared = next((one for one in test.principals if one.id == item.id), None)
+    if declared is not None and item.model_fields_set == {"id"}:
+        item = declared
+    return Principal(item.id, item.claimed_scopes, item.attributes)
+
+
+def ref_of(item: NamedItem, records: Mapping[Ref, RecordFacts]) -> Ref:
+    """Returns the record version that is named: the current one where the record's id stands alone."""
+    if item.version is not None:
+        return Ref(item.record_id, item.version)
+    versions = [record for ref, record in records.items() if ref.record_id == item.record_id]
+    versions.sort(key=lambda record: not record.current)
+    return versions[0].ref if versions else Ref(item.record_id, "1")
+
+
+def binding_of(item: BoundItem, records: Mapping[Ref, RecordFacts]) -> Binding:
+    """Returns a binding as a request makes it, with the digest that the record has unless the test says another."""
+    ref = ref_of(item, records)
+    record = records.get(ref)
+    return Binding(
+        record_id=ref.record_id,
+        version=ref.version,
+        digest=item.digest or (record.digest if record is not None else _digest(ref)),
         locator=item.locator,
-        granted_under=_TOKENS[item.retrieved] if item.retrieved is not None else "",
         claimed_label=item.claimed_label,
         claimed_as_of=_micros(item.claimed_as_of),
         claimed_basis=item.claimed_basis,
     )
-    if item.retrieved is None:
-        return bare
-    return bare._replace(receipt=receipts.issue((_KEY,), request, bare))
 
 
-def _claim(item: ClaimItem | None) -> Claim | None:
+def claim_of(item: ClaimItem | None) -> Claim | None:
+    """Returns what a segment asserts."""
     if item is None:
         return None
     about = None if item.about is None else (Micros(item.about.start), Micros(item.about.end))
@@ -211,7 +243,11 @@ def _released(case: CaseItem, segment: Segment, records: Mapping[Ref, RecordFact
 
 def digest_of(item: RefItem) -> str:
     """Returns the digest of a record whose test gives none: made from its name, so that no two versions share it."""
-    return hashlib.sha256(receipts.message((item.record_id, item.version))).hexdigest()
+    return _digest(_ref(item))
+
+
+def _digest(ref: Ref) -> str:
+    return hashlib.sha256(receipts.message((ref.record_id, ref.version))).hexdigest()
 
 
 def twice(items: Iterable[RecordItem]) -> list[tuple[int, str]]:
