@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.policy.compile import load_set
+from discreet.policy.compile import environments_of, load_set
+from discreet.policy.lint import warnings_of
 from discreet.policy.problems import PolicyProblem, one_a_place
 from discreet.policy.testing import load_tests
-from discreet.policy.warnings import warnings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,15 @@ class Report:
 
 
 def check_set(files: Mapping[str, bytes]) -> Report:
-    """Returns all problems and warnings of a folder's policies and tests; raises nothing for any bytes."""
-    loaded, _ = load_set(files)
+    """Returns all problems and warnings of a folder's policies and tests, in every environment that it declares.
+
+    Raises nothing for any bytes.
+    """
     _, of_tests = load_tests(files)
-    found = one_a_place([*loaded.problems, *of_tests])
-    return Report(found, () if found else one_a_place(warnings_of(loaded)))
+    found, warned = [*of_tests], set()
+    for environment in environments_of(files):
+        loaded, rules = load_set(files, environment)
+        found += loaded.problems
+        warned |= set() if found else {*warnings_of(loaded, rules)}
+    placed = one_a_place(found)
+    return Report(placed, () if placed else tuple(sorted(warned)))

@@ -44,6 +44,13 @@ class Code(StrEnum):
     TEXT = "text"
     TEST = "test"
     UNUSED = "unused"
+    NEVER = "never"
+    ALWAYS = "always"
+    IMPLIED = "implied"
+    EMPTY_LIST = "empty-list"
+    ABSENT = "absent"
+    MASKED = "masked"
+    WORDS = "words"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -15,7 +15,7 @@ from discreet.policy.cel.logic import not_bool
 from discreet.policy.cel.nodes import Logic, Node, Ternary, Unary
 from discreet.policy.cel.parse import parse
 from discreet.policy.cel.paths import Equality, equalities_of, reads_of
-from discreet.policy.cel.schema import Schema
+from discreet.policy.cel.schema import AnyType, Schema
 from discreet.policy.cel.tree import Tree, digest_of, from_tree, to_tree
 
 #: What a value of the wrong shape in the activation makes Python raise; each becomes an error that withholds.
@@ -80,6 +80,15 @@ class Condition:
             return Part(text, node.start, depth, _evaluate(run, cost_of(node), activation, budget))
         except (EvaluationError, CostExceeded) as failure:
             return Part(text, node.start, depth, failure)
+
+    @property
+    def root(self) -> Node:
+        """The tree of the condition; immutable."""
+        return self._root
+
+    def type_of(self, node: Node) -> AnyType:
+        """Returns the type of a node of `root`; dyn where only its value will tell."""
+        return self._compiler.types[id(node)]
 
     def to_tree(self) -> Tree:
         """Returns the parsed tree as JSON-able data, from which `condition_from_tree` makes the same condition."""

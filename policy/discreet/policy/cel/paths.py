@@ -44,6 +44,11 @@ def _fixed(node: Node) -> bool:
     return isinstance(node, Ident)
 
 
+def fixed_path(node: Node) -> str | None:
+    """Returns the path of a name followed by fields and constant keys alone, None for any other node."""
+    return path_of(node, {}) if not isinstance(node, Has) and _fixed(node) else None
+
+
 def _root(node: Node) -> str:
     while isinstance(node, Select | Has | Index):
         node = node.operand
