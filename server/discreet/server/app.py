@@ -75,7 +75,7 @@ class Server:
             source = source_of(self.config)
         except SourceRefused as error:
             raise PolicyRefused(str(error)) from None
-        return Policies(source, self.store, self.clock, self.log, self.instance)
+        return Policies(source, self.store, self.clock, self.log, self.instance, self.config.environment)
 
     async def start(self) -> None:
         """Serves once it returns. StartRefused says what cannot be served; nothing is left behind then."""

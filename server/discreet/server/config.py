@@ -71,6 +71,8 @@ class ServerConfig:
     """Serve the files of the directory as they are instead of those of a commit."""
     policy_path: str = ""
     """With a URL: the directory of the policy set within the repository."""
+    environment: str = ""
+    """The environment of the policy set whose parameters hold here. Empty: the set declares none."""
     db: str = "discreet.db"
     identities: tuple[Identity, ...] = ONE_DEVELOPER
     listen: tuple[TcpListen, ...] = ()
@@ -140,6 +142,7 @@ class _FileModel(BaseModel):
     ref: str | None = None
     dirty: bool | None = None
     policy_path: str | None = Field(None, alias="policy-path")
+    environment: str | None = None
     db: str | None = None
     socket_dir: str | None = Field(None, alias="socket-dir")
     state_dir: str | None = Field(None, alias="state-dir")

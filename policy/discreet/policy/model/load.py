@@ -97,15 +97,18 @@ def load(files: Mapping[str, bytes], environment: str = "") -> Loaded:
 def _parameters(loaded: Loaded, known: list[tuple[Document, str]], environment: str) -> Parameters:
     """Returns the parameters, which other documents may refer to and which are therefore read before all others."""
     declaring: list[Placed[Mapping[str, object]]] = []
+    count = 0
     for document, kind in known:
         if kind == "Environment":
+            count += 1
             loaded.environments += validated(loaded.problems, document, (), Environment)
         elif kind == "PolicySet":
             declared = document.node(("parameters",))
             if isinstance(declared, Entries) and declared is not document.root:
                 given = {name: plain(entry.value) for name, entry in declared.entries.items()}
                 declaring.append(Placed(given, document))
-    return parameters_of(declaring, loaded.environments, environment, loaded.problems)
+    whole = loaded.whole and len(loaded.environments) == count
+    return parameters_of(declaring, loaded.environments, environment, loaded.problems, whole=whole)
 
 
 def empty_values(document: Document) -> list[PolicyProblem]:

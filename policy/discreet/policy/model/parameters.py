@@ -93,19 +93,25 @@ class ParameterItem(Strict):
 
 
 def parameters_of(
-    declaring: list[Placed[Given]], environments: list[Placed[Environment]], chosen: str, problems: list[PolicyProblem]
+    declaring: list[Placed[Given]],
+    environments: list[Placed[Environment]],
+    chosen: str,
+    problems: list[PolicyProblem],
+    *,
+    whole: bool,
 ) -> Parameters:
     """Returns the values in the environment that was chosen ("": none), and notes what is wrong with any of them.
 
-    `declaring` holds what the documents of kind PolicySet say under `parameters`; there should be one.
+    `declaring` holds what the documents of kind PolicySet say under `parameters`; there should be one. `whole` False:
+    there are environments that could not be read, so that a name or a value may be missing for that reason.
     """
     declared = _declared(declaring, problems)
     problems += _too_many(declaring, environments)
     for environment in environments:
         problems += _of_environment(environment, declared)
-    problems += _choice(environments, chosen)
+    problems += _choice(environments, chosen) if whole else ()
     own = next((e.value.parameters for e in environments if e.value.name == chosen), {})
-    if not environments:
+    if whole and not environments:
         problems += _without_value(declared)
     types = {name: placed.value.type for name, placed in declared.items()}
     return Parameters(types, {name: _value(placed.value, own.get(name)) for name, placed in declared.items()})

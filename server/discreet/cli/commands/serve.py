@@ -27,6 +27,7 @@ with its socket, for one developer on one machine. Stop it with SIGTERM: calls u
 @click.option("--policy", metavar="DIR|URL", help="Policy set: a directory, or the URL of a Git repository.")
 @click.option("--ref", help="Branch, tag, full ref or commit (default: HEAD).")
 @click.option("--policy-path", metavar="DIR", help="With a URL: the directory of the policy set in the repository.")
+@click.option("--environment", metavar="NAME", help="Environment of the policy set, where it declares any.")
 @click.option("--dirty", is_flag=True, default=None, help="Serve the files of DIR as they are.")
 @click.option("--db", metavar="FILE|URL", help="SQLite file, or postgresql://... (default: discreet.db).")
 @click.option("--state", "state_dir", metavar="DIR", help="Directory for clones of policies and the high-water mark.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.policy.bundle import BadBundle, bundle, files_of
+from discreet.policy.bundle import BadBundle, bundle, contents_of
 from discreet.policy.compile import compile_set
 from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem, quoted
 from discreet.policy.snapshot import Snapshot
@@ -21,13 +21,13 @@ class Compiled:
     bundle: bytes
 
 
-def compile_files(files: Mapping[str, bytes], commit: str, dirty: bool) -> Compiled:
-    """The set of the files, whose own tests passed under it. Raises PolicyProblems with all that is wrong."""
-    snapshot = compile_set(files, commit=commit, number=0, dirty=dirty)
+def compile_files(files: Mapping[str, bytes], commit: str, dirty: bool, environment: str = "") -> Compiled:
+    """The set of the files in an environment, whose own tests passed. Raises PolicyProblems with all that is wrong."""
+    snapshot = compile_set(files, commit=commit, number=0, dirty=dirty, environment=environment)
     failed = [result for result in run_tests(files) if not result.passed]
     if failed:
         raise PolicyProblems(_problem(result) for result in failed)
-    return Compiled(snapshot, bundle(files))
+    return Compiled(snapshot, bundle(files, environment))
 
 
 def _problem(result: CaseResult) -> PolicyProblem:
@@ -38,7 +38,7 @@ def _problem(result: CaseResult) -> PolicyProblem:
 def compile_row(row: PolicyRow) -> Snapshot:
     """The published revision. Raises PolicyProblems where this version of the program does not take it."""
     try:
-        files = files_of(row.bundle)
+        files, environment = contents_of(row.bundle)
     except BadBundle as error:
         raise PolicyProblems([problem(Place("bundle"), str(error))]) from None
-    return compile_set(files, commit=row.commit, number=row.number, dirty=row.dirty)
+    return compile_set(files, commit=row.commit, number=row.number, dirty=row.dirty, environment=environment)

@@ -53,12 +53,15 @@ class Following:
 class Policies:
     """Holds the snapshot in force and keeps it up to date."""
 
-    def __init__(self, source: Source, store: Store, clock: Clock, log: Log, instance: str) -> None:
+    def __init__(
+        self, source: Source, store: Store, clock: Clock, log: Log, instance: str, environment: str = ""
+    ) -> None:
         self._source = source
         self._store = store
         self._clock = clock
         self._log = log
         self._instance = instance
+        self._environment = environment
         self._lock = asyncio.Lock()
         self._catching: asyncio.Task[None] | None = None
         self._handled: Target | None = None
@@ -123,7 +126,7 @@ class Policies:
         """
         try:
             files = await aside(self._source.files, target)
-            return await aside(compile_files, files, target.commit, target.dirty)
+            return await aside(compile_files, files, target.commit, target.dirty, self._environment)
         except (SourceRefused, PolicyProblems) as error:
             self._refused(str(error), target)
             return None

@@ -60,7 +60,8 @@ class Auditing:
         if not found:
             raise NotFound("decision_id: there is no such decision in the tenants of this identity")
         row, record = _record(found[0])
-        snapshot = await self._within(call, self._snapshot(row.policy.number)) if record.decision.rule else None
+        named = bool(record.decision.rule or record.decision.observed_rules)
+        snapshot = await self._within(call, self._snapshot(row.policy.number)) if named else None
         return pb.ExplainResponse(decision=record, facts=row.facts, lines=lines_of(row, record.decision, snapshot))
 
     async def _snapshot(self, number: int) -> Snapshot | None:

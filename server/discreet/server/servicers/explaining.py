@@ -15,6 +15,7 @@ def lines_of(row: pb.AuditRow, decision: pb.AuditDecision, snapshot: Snapshot | 
     lines += [_gate(step) for step in decision.trace]
     if decision.rule:
         lines.append(f"rule {decision.rule}{_place(decision.rule, snapshot)}")
+    lines += [_watched(rule, snapshot) for rule in decision.observed_rules]
     lines += [_evidence(index, view) for index, view in enumerate(decision.evidence)]
     lines += [_fact(fact) for fact in _facts(row, decision)]
     lines += [f"changed since it was read: {_changed(change)}" for change in decision.changed]
@@ -93,10 +94,18 @@ def _policy(row: pb.AuditRow) -> str:
     return f"policy revision {policy.number}, {commit}{', dirty' if policy.dirty else ''}, digest {policy.digest[:12]}"
 
 
+def _watched(observed: str, snapshot: Snapshot | None) -> str:
+    rule_id = observed.partition(" ")[0]
+    return f"observed, without effect: {observed}{_place(rule_id, snapshot)}"
+
+
 def _place(rule_id: str, snapshot: Snapshot | None) -> str:
-    """` at file:line` of the rule in the revision that it was decided under."""
+    """` at file:line` of the rule in the revision that it was decided under, and the teams that answer for it."""
     rules = _rules(snapshot) if snapshot is not None else ()
-    return next((f" at {rule.place}" for rule in rules if rule.id == rule_id and rule.place), "")
+    found = next((rule for rule in rules if rule.id == rule_id and rule.place), None)
+    if found is None:
+        return ""
+    return f" at {found.place}" + (f" (owners: {', '.join(found.owners)})" if found.owners else "")
 
 
 def _rules(snapshot: Snapshot) -> Iterable[Rule]:
