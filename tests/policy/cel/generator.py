@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 LITERALS: Final[dict[str, tuple[str, ...]]] = {
@@ -47,6 +47,12 @@ LITERALS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "absent": ("d.gone", "d.m.gone", 'd.m["gone"]', "d.l[9]", "d.s.x"),
 }
+#: What `has` is asked about.
+FIELDS: Final = tuple(
+    f"{owner}.{field}"
+    for owner in ("d", "d.m", '{"a": 1}', "d.gone", "d.s", "d.n")
+    for field in ("a", "s", "gone")
+)  # fmt: skip
 NUMBERS: Final = ("int", "uint", "double")
 SCALARS: Final = (*NUMBERS, "string", "bytes", "bool", "null", "timestamp", "duration")
 ORDERED: Final = ("int", "uint", "double", "string", "bytes", "bool", "timestamp", "duration")
@@ -70,8 +76,12 @@ DATE_PARTS: Final = (
 class Generator:
     """Draws expressions; `dynamic` wraps operands in dyn() so that only evaluation can judge their types."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self, seed: int, literals: Mapping[str, tuple[str, ...]] = LITERALS, fields: tuple[str, ...] = FIELDS
+    ) -> None:
         self._chance: Final = random.Random(seed)
+        self._literals: Final = literals
+        self._fields: Final = fields
         self._variables: list[tuple[str, str]] = []
         self._rules: Final[dict[str, tuple[Callable[[int], str], ...]]] = {
             "int": (self._arithmetic("int", "+-*/%"), self._size, self._to("int"), self._date_part,
@@ -104,7 +114,7 @@ class Generator:
         return f"dyn({found})" if self._chance.random() < 0.2 else found
 
     def _literal(self, kind: str) -> str:
-        return self._chance.choice(LITERALS[kind])
+        return self._chance.choice(self._literals[kind])
 
     def _any(self, depth: int) -> str:
         return self.draw(self._chance.choice([*SCALARS, "list", "map"]), depth)
@@ -166,8 +176,7 @@ class Generator:
         return f"{self.draw('string', depth)}.{name}({found})"
 
     def _has(self, depth: int) -> str:
-        owner = self._chance.choice(["d", "d.m", '{"a": 1}', "d.gone", "d.s", "d.n"])
-        return f"has({owner}.{self._chance.choice(['a', 's', 'gone'])})"
+        return f"has({self._chance.choice(self._fields)})"
 
     def _body(self, kind: str, depth: int) -> tuple[str, str]:
         """Returns the name of a fresh variable and an expression that may use it."""

@@ -72,7 +72,7 @@ class Document:
     size: int
     as_of: Timestamp | None
     reviewed_at: Timestamp | None
-    scopes: tuple[str, ...]
+    scopes: tuple[str, ...] | list[str] | frozenset[str]
     owner: Owner
     editor: Owner | None = None
 
