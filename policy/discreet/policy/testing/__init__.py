@@ -3,6 +3,16 @@
 from discreet.policy.testing.expectations import Difference
 from discreet.policy.testing.load import LoadedTest, load_tests
 from discreet.policy.testing.results import CaseResult, StepResult
-from discreet.policy.testing.run import run_loaded, run_tests
+from discreet.policy.testing.run import Prepared, prepare, run_loaded, run_tests
 
-__all__ = ["CaseResult", "Difference", "LoadedTest", "StepResult", "load_tests", "run_loaded", "run_tests"]
+__all__ = [
+    "CaseResult",
+    "Difference",
+    "LoadedTest",
+    "Prepared",
+    "StepResult",
+    "load_tests",
+    "prepare",
+    "run_loaded",
+    "run_tests",
+]

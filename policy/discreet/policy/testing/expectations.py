@@ -37,7 +37,11 @@ ErrorText = Annotated[str, BeforeValidator(_error)]
 
 
 class Told(Strict):
-    """What of a decision a test can name. `error`: what a condition lacked, `missing_attribute: document.as_of`."""
+    """What of a decision a test can name.
+
+    `error`: what a condition lacked, `missing_attribute: document.as_of`; `observed`: all rules in observe mode that
+    would have withheld.
+    """
 
     verdict: VerdictWord | None = None
     reason: ReasonWord | None = None
@@ -47,6 +51,7 @@ class Told(Strict):
     text: str | None = None
     next: NextWord | None = None
     error: ErrorText | None = None
+    observed: tuple[str, ...] | None = None
 
 
 class ExpectItem(Told):
@@ -123,6 +128,7 @@ def _pairs(told: Told, found: SegmentDecision) -> tuple[tuple[str, str, str], ..
         ("text", told.text, found.template_id),
         ("next", _short(told.next), found.next.short),
         ("error", told.error, error_of(found)),
+        ("observed", None if told.observed is None else _listed(told.observed), _listed(found.observed)),
     )
     return tuple((what, wanted, got) for what, wanted, got in pairs if wanted is not None)
 
@@ -130,6 +136,10 @@ def _pairs(told: Told, found: SegmentDecision) -> tuple[tuple[str, str, str], ..
 def error_of(found: SegmentDecision) -> str:
     """Returns what the condition lacked that erred, as the audit says it; empty where none did."""
     return found.stop.detail if found.stop is not None and found.reason is Reason.POLICY_ERROR else ""
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _short(word: Word | None) -> str | None:

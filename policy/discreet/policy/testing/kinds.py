@@ -173,12 +173,13 @@ class CaseItem(QuestionItem):
 class PolicyTest(Kind):
     """A file of tests: one state of the index, one clock, and the cases to decide.
 
-    Where `principals` are declared, cases name them, and no others. `cases` are CaseItem or MatrixItem, `sequences`
-    SequenceItem.
+    Where `principals` are declared, cases name them, and no others. A test without an environment is run in each that
+    the set declares. `cases` are CaseItem, with or without a matrix; `sequences` are SequenceItem.
     """
 
     now: Time
     tenant: Label = "test"
+    environment: Label | None = None
     records: tuple[RecordItem, ...] = ()
     grants: tuple[GrantItem, ...] = ()
     principals: tuple[PrincipalItem, ...] = ()

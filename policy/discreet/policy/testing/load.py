@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from discreet.policy.bundle import is_test
+from discreet.policy.compile import environments_of
 from discreet.policy.model.load import TEST_KIND, Placed, empty_values, kind_of, validated
 from discreet.policy.problems import Code, Place, PolicyProblem, did_you_mean, problem, quoted
 from discreet.policy.testing.kinds import CaseItem, PolicyTest
@@ -52,11 +53,14 @@ def load_tests(files: Mapping[str, bytes]) -> tuple[list[LoadedTest], list[Polic
     """Returns the tests of a folder and what is wrong with their form."""
     tests: list[LoadedTest] = []
     problems: list[PolicyProblem] = []
+    environments = [name for name in environments_of(files) if name]
     for file in sorted(filter(is_test, files)):
         documents, found = read(file, files[file])
         problems += found
         for document in documents:
-            tests += _load(document, problems)
+            loaded = _load(document, problems)
+            problems += (one for test in loaded for one in _environment(document, test.test, environments))
+            tests += loaded
     counts = [len(test.cases) + sum(len(sequence.steps) for sequence in test.sequences) for test in tests]
     if sum(counts) > CASES_MAX:
         where = Place(tests[-1].cases[-1].document.file if tests[-1].cases else "")
@@ -88,6 +92,13 @@ def _load(document: Document, problems: list[PolicyProblem]) -> list[LoadedTest]
         problems += name_problems(document, test.test, test.cases, _steps_by_sequence(test))
         loaded.append(test)
     return loaded
+
+
+def _environment(document: Document, test: PolicyTest, known: list[str]) -> Iterator[PolicyProblem]:
+    if test.environment is not None and test.environment not in known:
+        hint = did_you_mean(test.environment, known) or "the set declares none"
+        what = f"no environment {quoted(test.environment)} in this set"
+        yield problem(document.place("environment"), what, hint, Code.UNKNOWN_NAME)
 
 
 def _steps_by_sequence(test: LoadedTest) -> list[list[tuple[str, Placed[ActStep] | Placed[AskStep]]]]:

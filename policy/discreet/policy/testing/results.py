@@ -36,6 +36,7 @@ class CaseResult:
     differences: tuple[Difference, ...]
     decision: SegmentDecision
     steps: tuple[StepResult, ...] = ()
+    environment: str = ""
 
     @property
     def passed(self) -> bool:

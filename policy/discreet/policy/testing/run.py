@@ -6,14 +6,14 @@ what it expects, and a WITHHOLD says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from discreet.policy.compile import compile_set
+from discreet.policy.compile import compile_set, environments_of
 from discreet.policy.decide import Judged, one_by_one
 from discreet.policy.facts import RecordFacts, Ref
 from discreet.policy.model.load import Placed
-from discreet.policy.problems import PolicyProblems
+from discreet.policy.problems import PolicyProblem, PolicyProblems
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.testing.expectations import Difference, differences
 from discreet.policy.testing.kinds import CaseItem, PolicyTest
@@ -26,29 +26,59 @@ Seen = Callable[[Judged], None]
 """Is told of everything that tests judge, for coverage."""
 
 
-def run_tests(
-    files: Mapping[str, bytes], snapshot: Snapshot | None = None, wanted: str = "", seen: Seen | None = None
-) -> list[CaseResult]:
-    """Returns the result of every case of a folder, in the order of files and places.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A set compiled for an environment, with the tests to run in it."""
 
-    `snapshot` is the compiled set of the same files, where there is one already; `wanted` a text that the name of a
-    case, its test or its file must hold. Raises PolicyProblems where the policies or the tests are not well-formed:
-    nothing is run then.
+    environment: str
+    snapshot: Snapshot
+    tests: tuple[LoadedTest, ...]
+
+    def results(self, seen: Seen | None = None) -> Iterator[CaseResult]:
+        """Yields what becomes of each case, in the order of files and places."""
+        return _results(self, seen)
+
+
+def run_tests(files: Mapping[str, bytes], wanted: str = "") -> list[CaseResult]:
+    """Returns the result of every case of a folder, in every environment that it declares.
+
+    `wanted` is a text that the name of a case, its test or its file must hold. Raises PolicyProblems where the policies
+    or the tests are not well-formed: nothing is run then.
     """
+    return [result for prepared in prepare(files, wanted) for result in prepared.results()]
+
+
+def run_loaded(tests: Sequence[LoadedTest], snapshot: Snapshot) -> list[CaseResult]:
+    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own."""
+    return list(Prepared(snapshot.environment, snapshot, tuple(tests)).results())
+
+
+def prepare(files: Mapping[str, bytes], wanted: str = "") -> list[Prepared]:
+    """Returns what there is to run in each environment that a folder declares. Raises PolicyProblems, with them all."""
     tests, problems = load_tests(files)
-    try:
-        compiled = snapshot or compile_set(files, commit="", number=POLICY_NUMBER, dirty=True)
-    except PolicyProblems as wrong:
-        raise PolicyProblems([*wrong.problems, *problems]) from None
+    compiled: dict[str, Snapshot] = {}
+    for environment in environments_of(files):
+        try:
+            compiled[environment] = compile_set(
+                files, commit="", number=POLICY_NUMBER, dirty=True, environment=environment
+            )
+        except PolicyProblems as wrong:
+            problems = [*wrong.problems, *problems]
     if problems:
-        raise PolicyProblems(problems)
-    return run_loaded(chosen(tests, wanted), compiled, seen)
+        raise PolicyProblems(_without_repeats(problems))
+    chosen_ones = chosen(tests, wanted)
+    return [
+        Prepared(name, snapshot, tuple(one for one in chosen_ones if one.test.environment in {None, name}))
+        for name, snapshot in compiled.items()
+    ]
 
 
-def chosen(tests: list[LoadedTest], wanted: str) -> list[LoadedTest]:
+def _without_repeats(problems: list[PolicyProblem]) -> list[PolicyProblem]:
+    return list(dict.fromkeys(problems))
+
+
+def chosen(tests: Sequence[LoadedTest], wanted: str) -> list[LoadedTest]:
     """Returns the tests with those cases alone whose name, or whose test's name or file, holds a text."""
-    if not wanted:
-        return tests
 
     def fits(test: PolicyTest, one: Placed[CaseItem] | LoadedSequence) -> bool:
         placed = one.sequence if isinstance(one, LoadedSequence) else one
@@ -64,20 +94,14 @@ def chosen(tests: list[LoadedTest], wanted: str) -> list[LoadedTest]:
     ]
 
 
-def run_loaded(tests: list[LoadedTest], snapshot: Snapshot, seen: Seen | None = None) -> list[CaseResult]:
-    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own."""
-    return list(results_of(tests, snapshot, seen))
-
-
-def results_of(tests: list[LoadedTest], snapshot: Snapshot, seen: Seen | None = None) -> Iterator[CaseResult]:
-    """Yields the same one by one, for who needs no more than the first that fails."""
-    numbered = replace(snapshot, number=POLICY_NUMBER)
-    for loaded in tests:
+def _results(prepared: Prepared, seen: Seen | None) -> Iterator[CaseResult]:
+    numbered = replace(prepared.snapshot, number=POLICY_NUMBER)
+    for loaded in prepared.tests:
         records = records_of(loaded.test, numbered)
         for placed in loaded.cases:
-            yield _run(numbered, loaded.test, placed, records, seen)
+            yield replace(_run(numbered, loaded.test, placed, records, seen), environment=prepared.environment)
         for sequence in loaded.sequences:
-            yield _played(numbered, loaded.test, sequence, seen)
+            yield replace(_played(numbered, loaded.test, sequence, seen), environment=prepared.environment)
 
 
 def _run(
