@@ -33,7 +33,8 @@ def vocabulary_of(loaded: Loaded, problems: list[PolicyProblem]) -> Vocabulary:
         except CelError as error:
             problems.append(condition_problem(where.document, where.path, error))
         else:
-            conditions[name] = named
+            whole = all(conditions[used].root is not None for used in uses_of(where.value) & conditions.keys())
+            conditions[name] = named if whole else _BROKEN
     return Vocabulary(constants, parameters, conditions)
 
 

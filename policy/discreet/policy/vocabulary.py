@@ -16,7 +16,7 @@ from discreet.policy import cel
 from discreet.policy.cel import CelError, Condition, Schema, compile_condition
 from discreet.policy.cel.nodes import Call, Const, Has, Ident, ListLit, Macro, Node, Select, bound, children, walk
 from discreet.policy.cel.parse import parse
-from discreet.policy.model.values import Instant, Span, Value
+from discreet.policy.model.values import Instant, Span, Unknown, Value
 from discreet.policy.problems import did_you_mean, quoted
 
 ROOTS: Final = {"constants": "constant", "conditions": "condition", "parameters": "parameter"}
@@ -218,6 +218,8 @@ def literal(value: Value, start: int, end: int) -> Node:
         return Call(start, end, "duration", False, (Const(start, end, str(cel.Duration(value.us * 1_000))),))
     if isinstance(value, Instant):
         return Call(start, end, "timestamp", False, (Const(start, end, str(cel.Timestamp(value.us * 1_000))),))
+    if isinstance(value, Unknown):
+        return Call(start, end, "dyn", False, (Const(start, end, False),))
     if isinstance(value, tuple):
         return ListLit(start, end, tuple(Const(start, end, item) for item in value))
     return Const(start, end, value)

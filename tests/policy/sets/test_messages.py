@@ -85,6 +85,35 @@ RULE_MISTAKES = {
         RULE + ", when: document.version}",
         "72: condition: a condition is true or false, this is string; compare it",
     ),
+    "an observed allow": (
+        RULE + ", mode: observe}",
+        "72: an ALLOW rule cannot be observed; "
+        "leave mode out; only a new WITHHOLD rule can be watched before it counts",
+    ),
+    "no such mode": (
+        RULE.replace("ALLOW", "WITHHOLD") + ", mode: observed}",
+        '75: mode cannot be "observed"; did you mean "observe"?',
+    ),
+    "a time without an offset": (
+        RULE + ", from: 2026-01-05T09:00:00}",
+        '72: "2026-01-05T09:00:00" is no time; write date, time and offset, for example 2026-01-05T09:00:00Z',
+    ),
+    "a day for a time": (
+        RULE + ", until: 2026-01-05}",
+        '73: "2026-01-05" is no time; write date, time and offset, for example 2026-01-05T09:00:00Z',
+    ),
+    "a time that is too fine": (
+        RULE + ", until: 2026-01-05T09:00:00.0000001Z}",
+        "73: the time is finer than a microsecond; give it at most six decimals",
+    ),
+    "an end before its beginning": (
+        RULE + ", from: 2026-01-05T09:00:00Z, until: 2026-01-05T10:00:00+01:00}",
+        "101: until is not after from, so this never holds; swap or mend them",
+    ),
+    "a parameter where none may stand": (
+        RULE + ", advice: {parameter: x}}",
+        "74: advice must be true or false, not a mapping; write true or false",
+    ),
     "a rule that is text": ("allow everything", "5: an item of rules must be a mapping, not text"),
 }
 
@@ -119,7 +148,8 @@ SET_MISTAKES: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "no kind": (
         {"more": "apiVersion: discreet/v1\nname: x\n"},
-        'more.yaml:1:1: the key "kind" is missing; one of PolicySet, SourceList, DisclosurePolicy, Texts, PolicyTest',
+        'more.yaml:1:1: the key "kind" is missing; one of PolicySet, SourceList, DisclosurePolicy, Embargo, Texts, '
+        "Definitions, Environment, Owners, PolicyTest",
     ),
     "a list": (
         {"more": "- a\n"},

@@ -11,7 +11,7 @@ from discreet.policy.model.fields import LIST_MAX, kind_name, read_duration, rea
 from discreet.policy.model.kinds import Definitions
 from discreet.policy.model.parameters import INT64, name_problems
 from discreet.policy.model.placed import Placed
-from discreet.policy.model.values import Instant, Parameters, Span, Value
+from discreet.policy.model.values import Instant, Parameters, Span, Unknown, Value
 from discreet.policy.problems import Code, PolicyProblem, did_you_mean, problem, quoted
 
 NAMES_MAX: Final = 2_000
@@ -21,7 +21,7 @@ _FORMS: Final = "text, a number, true, false, a list of these, {duration: 36h}, 
 def constants_of(
     found: list[Placed[Definitions]], parameters: Parameters, problems: list[PolicyProblem]
 ) -> dict[str, Value]:
-    """Returns the constants of a set by name, and notes what is wrong; a wrong one has some value none the less."""
+    """Returns the constants of a set by name, and notes what is wrong; such a one is Unknown."""
     constants: dict[str, Value] = {}
     for placed in found:
         problems += name_problems(placed.value.constants, placed, "constants")
@@ -30,7 +30,7 @@ def constants_of(
             if isinstance(value, _Wrong):
                 where = placed.place("constants", name)
                 problems.append(problem(where, value.message, value.hint, value.code))
-            constants[name] = False if isinstance(value, _Wrong) else value
+            constants[name] = Unknown() if isinstance(value, _Wrong) else value
     return constants
 
 

@@ -19,8 +19,12 @@ class Instant(NamedTuple):
     us: int
 
 
+class Unknown(NamedTuple):
+    """The value of what is written wrongly: of any type, so that no error follows from that error."""
+
+
 Single = bool | int | float | str
-Value = Single | Span | Instant | tuple[Single, ...]
+Value = Single | Span | Instant | Unknown | tuple[Single, ...]
 
 
 @dataclass(frozen=True, slots=True)
