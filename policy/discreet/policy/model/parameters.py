@@ -25,7 +25,7 @@ INT64: Final = range(-(2**63), 2**63)
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 NOT_NAMES: Final = frozenset({"false", "in", "null", "true"})
 
-_FILLERS: Final[Mapping[str, object]] = {"text": "", "integer": 0, "boolean": False, "duration": "1s", "list": ()}
+_FILLERS: Final[Mapping[str, object]] = {"text": "", "integer": 0, "boolean": False, "duration": "1s", "list": ("x",)}
 
 Given = Mapping[str, object]
 """What stands under `parameters`."""
@@ -92,6 +92,15 @@ class ParameterItem(Strict):
         return found
 
 
+class _Unread(ParameterItem):
+    """Stands for a declaration that is wrong: whatever an environment gives it is no second problem."""
+
+    default: object = False
+
+    def refusal(self, value: object) -> str | None:
+        return None
+
+
 def parameters_of(
     declaring: list[Placed[Given]],
     environments: list[Placed[Environment]],
@@ -118,6 +127,8 @@ def parameters_of(
 
 
 def _value(item: ParameterItem, given: object) -> object:
+    if isinstance(item, _Unread):
+        return _FILLERS[item.type]
     if given is not None and item.refusal(given) is None:
         return given
     return _FILLERS[item.type] if item.default is None else item.default
@@ -130,8 +141,8 @@ def _declared(declaring: list[Placed[Given]], problems: list[PolicyProblem]) -> 
         for name in found.value:
             for placed in validated(problems, found.document, ("parameters", name), ParameterItem):
                 declared[name] = placed
-            if name not in declared:  # no error follows from this one
-                declared[name] = Placed(ParameterItem(type=_type_of(found, name)), found.document, ("parameters", name))
+            if name not in declared:
+                declared[name] = Placed(_Unread(type=_type_of(found, name)), found.document, ("parameters", name))
     return declared
 
 
