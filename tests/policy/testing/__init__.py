@@ -1,0 +1,1 @@
+"""Policy tests themselves: what they take, what they decide, what they measure."""
