@@ -39,6 +39,7 @@ from tests.policy.cel.naive_values import (
     kind,
     negated,
     ordered,
+    same_key,
     sequence,
 )
 
@@ -103,7 +104,7 @@ class Naive:
         owner = self.value(node.operand, scope)
         if isinstance(self._types[id(node.operand)], Record):
             return field(owner, node.field) is not None
-        return any(equal(key, node.field) for key, _ in pairs_of(owner))
+        return any(same_key(key, node.field) for key, _ in pairs_of(owner))
 
     def _unary(self, node: Unary, scope: Scope) -> Any:
         operand = self.value(node.operand, scope)
@@ -146,7 +147,7 @@ class Naive:
             key = self.value(key_node, scope)
             if kind(key) not in ("string", "int", "uint", "bool"):
                 raise Failure("type")
-            if any(equal(key, other) for other, _ in made):
+            if any(same_key(key, other) for other, _ in made):
                 raise Failure("argument")
             made.append((key, self.value(value_node, scope)))
         return made
@@ -201,7 +202,7 @@ def pairs_of(value: object) -> list[tuple[object, object]]:
 
 def _under(entries: list[tuple[object, object]], key: object) -> object:
     for other, value in entries:
-        if equal(other, key):
+        if same_key(other, key):
             return value
     raise Failure("missing_attribute")
 
@@ -227,5 +228,5 @@ def _member(needle: object, haystack: object) -> bool:
     if kind(haystack) == "map":
         if kind(needle) not in KEYS:
             raise Failure("type")
-        return any(equal(needle, key) for key, _ in pairs_of(haystack))
+        return any(same_key(needle, key) for key, _ in pairs_of(haystack))
     return any(equal(needle, item) for item in sequence(haystack))

@@ -138,6 +138,12 @@ def test_reads_are_the_paths_that_may_be_read(text: str, reads: set[str]) -> Non
         ("data[doc.kind] == 'a'", set()),
         ("data.x == null && data.y == true", {("data.y", True)}),
         ("doc.kind == doc.owner.name", set()),
+        ("data.x == 9007199254740991", {("data.x", 9007199254740991)}),
+        ("data.x == 9007199254740992 || false", set()),
+        ("data.x == 9007199254740992", set()),
+        ("data.x == -9007199254740993", set()),
+        ("data.x == 1e16", set()),
+        ("data.x == 18446744073709551615u", set()),
     ],
 )
 def test_equalities_are_those_that_truth_needs(text: str, equalities: set[tuple[str, object]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from discreet.policy.cel.access import Activation, Run
 from discreet.policy.cel.limits import Budget
-from discreet.policy.cel.operators import NUMBER_TYPES, ORDER, contained, equal
+from discreet.policy.cel.operators import EXACT_MAX, NUMBER_TYPES, ORDER, contained, equal, mixes_double
 from discreet.policy.cel.overloads import dispatch2
 from discreet.policy.cel.schema import NUMERIC, AnyType
 
@@ -36,7 +36,8 @@ def ordered(op: str, left: Run, right: Run, kinds: tuple[str, str], bounded: boo
     """Returns the closure of an order; `bounded` says that one side is a constant, so that a text costs little."""
     if kinds[0] == kinds[1] and kinds[0] in MOMENTS:
         return MOMENTS_ORDERED[op](left, right)
-    if set(kinds) <= NUMERIC or (kinds[0] == kinds[1] and (kinds[0] == "bool" or (bounded and "dyn" not in kinds))):
+    numbers = set(kinds) <= NUMERIC and not mixes_double(*kinds)
+    if numbers or (kinds[0] == kinds[1] and (kinds[0] == "bool" or (bounded and "dyn" not in kinds))):
         return ORDERED[op](left, right)
     table = ORDER[op]
     return lambda a, b: dispatch2(op, table, left(a, b), right(a, b), b)
@@ -46,14 +47,18 @@ def equal_to_constant(run: Run, kind: str, value: object) -> Run:
     """Returns the closure of `x == constant`."""
     if value is None or value is True or value is False:
         return lambda a, b: run(a, b) is value
-    if kind == "dyn" and isinstance(value, int | float):
+    if isinstance(value, float) and kind != "double":
+        return lambda a, b: type(found := run(a, b)) in NUMBER_TYPES and float(found) == value
+    if isinstance(value, int) and (kind == "double" or abs(value) > EXACT_MAX):
+        return lambda a, b: equal(run(a, b), value, b)
+    if kind == "dyn" and isinstance(value, int):
         return lambda a, b: type(found := run(a, b)) in NUMBER_TYPES and found == value
     return lambda a, b: run(a, b) == value
 
 
 def equal_runs(left: Run, right: Run, kinds: tuple[str, str]) -> Run:
     """Returns the closure of `x == y`."""
-    if set(kinds) <= NUMERIC or (kinds[0] == kinds[1] and kinds[0] in PLAIN):
+    if (set(kinds) <= NUMERIC and not mixes_double(*kinds)) or (kinds[0] == kinds[1] and kinds[0] in PLAIN):
         return lambda a, b: left(a, b) == right(a, b)
     if kinds[0] == kinds[1] and kinds[0] in MOMENTS:
         return lambda a, b: left(a, b).ns == right(a, b).ns

@@ -1,7 +1,8 @@
 """Arithmetic, order and equality of CEL on native values.
 
 What Python does otherwise by itself: bool is an int there, ints are unbounded, `/` and `%` floor, int and float mix.
-Comparison is mathematical over all numbers; Python compares int with float exactly.
+Numbers of all types are compared. A whole number beside a double counts as the nearest double, as the conformance suite
+of the language has it; Python by itself would compare the two exactly.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Sequence = list[object] | tuple[object, ...] | frozenset[object]
 
 LIST_TYPES: Final = frozenset({list, tuple, frozenset})
 NUMBER_TYPES: Final = frozenset({int, float, Uint})
+#: Whole numbers up to here are doubles without loss, so that Python's own comparison is that of the language.
+EXACT_MAX: Final = 2**53
 
 
 def as_int(value: int) -> int:
@@ -146,8 +149,20 @@ _ORDERED: Final = [(a, b) for a in sorted(NUMERIC) for b in sorted(NUMERIC)] + [
 
 
 def _order(op: Callable[[Any, Any], Any]) -> Table:
-    overload = Overload(_compared(op), BOOL)
-    return dict.fromkeys(_ORDERED, overload)
+    same, mixed = Overload(_compared(op), BOOL), Overload(_compared_as_doubles(op), BOOL)
+    return {kinds: mixed if mixes_double(*kinds) else same for kinds in _ORDERED}
+
+
+def mixes_double(left: str, right: str) -> bool:
+    """Says whether one of two kinds of number is double and the other is not."""
+    return (left == "double") != (right == "double")
+
+
+def _compared_as_doubles(op: Callable[[Any, Any], Any]) -> Implementation2:
+    def run(left: Any, right: Any, budget: Budget) -> object:
+        return op(float(left), float(right))
+
+    return run
 
 
 ORDER: Final[dict[str, Table]] = {
@@ -158,11 +173,11 @@ ORDER: Final[dict[str, Table]] = {
 }
 
 
-def equal(left: object, right: object, budget: Budget) -> bool:
+def equal(left: Any, right: Any, budget: Budget) -> bool:
     """Says whether two values are equal: numbers as numbers, lists and maps by their parts, other kinds never."""
     a, b = type(left), type(right)
     if a in NUMBER_TYPES and b in NUMBER_TYPES:
-        return left == right
+        return left == right if (a is float) == (b is float) else float(left) == float(right)
     if isinstance(left, list | tuple | frozenset) and isinstance(right, list | tuple | frozenset):
         return _equal_lists(left, right, budget)
     if a is not b:

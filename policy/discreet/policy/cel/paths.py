@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeGuard
 
-from discreet.policy.cel.nodes import Binary, Const, Has, Ident, Index, Logic, Macro, Node, Select, bodies, children
+from discreet.policy.cel.nodes import (
+    Binary,
+    Const,
+    Constant,
+    Has,
+    Ident,
+    Index,
+    Logic,
+    Macro,
+    Node,
+    Select,
+    bodies,
+    children,
+)
+from discreet.policy.cel.operators import EXACT_MAX
 from discreet.policy.cel.schema import FIELD_NAME
 
 UNNAMED: Final = "(expression)"
@@ -74,7 +88,8 @@ def equalities_of(root: Node) -> Iterator[Equality]:
     """Yields (path, constant) for each `path == constant` that every true value of the condition needs.
 
     Where the path has another value, the condition is false whatever else it holds, since false absorbs errors; where
-    the path is absent, it may be an error and must be evaluated.
+    the path is absent, it may be an error and must be evaluated. Large numbers are left out: two that differ may be
+    equal once one of them counts as a double.
     """
     parts = root.parts if isinstance(root, Logic) and root.op == "&&" else (root,)
     for part in parts:
@@ -82,5 +97,10 @@ def equalities_of(root: Node) -> Iterator[Equality]:
             yield from equalities_of(part) if part.op == "&&" else ()
         elif isinstance(part, Binary) and part.op == "==":
             for path, constant in ((part.left, part.right), (part.right, part.left)):
-                if _fixed(path) and isinstance(constant, Const) and constant.value is not None:
+                if _fixed(path) and isinstance(constant, Const) and _sharp(constant.value):
                     yield path_of(path, {}), constant.value
+
+
+def _sharp(value: Constant) -> TypeGuard[bool | int | float | str | bytes]:
+    """Says whether only what Python finds equal to a constant equals it."""
+    return value is not None and not (isinstance(value, int | float) and abs(value) >= EXACT_MAX)
