@@ -1,6 +1,7 @@
 """The results of a policy set's tests as a person or a tool reads them. Runs nothing itself."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -10,20 +11,32 @@ from discreet.cli.escaping import safe
 from discreet.cli.printing import note, print_tree
 from discreet.cli.reading import Tree
 from discreet.cli.settings import Settings
-from discreet.policy.testing import CaseResult
+from discreet.policy.testing import CaseResult, Difference, StepResult
 
 
-def report(settings: Settings, directory: Path, results: Sequence[CaseResult]) -> None:
-    """Prints what became of each case. Raises PolicyTestsFailed where one failed, InputError where there is none."""
+def report(settings: Settings, results: Sequence[CaseResult], more: dict[str, Tree]) -> None:
+    """Prints what became of each case. `more` is what was measured besides, for JSON alone."""
     failed = [result for result in results if not result.passed]
     if settings.output == "json":
-        print_tree(settings, {"passed": len(results) - len(failed), "failed": len(failed), "cases": _trees(results)})
+        counted: dict[str, Tree] = {"passed": len(results) - len(failed), "failed": len(failed)}
+        print_tree(settings, {**counted, "cases": [tree_of(result) for result in results], **more})
     elif settings.output == "jsonl":
-        for tree in _trees(results):
-            print_tree(settings, tree)
-    else:
         for result in results:
-            _print(result)
+            print_tree(settings, tree_of(result))
+        for name, value in more.items():
+            print_tree(settings, {name: value})
+    else:
+        for head, cases in groupby(results, _head):
+            click.echo(safe(head))
+            for result in cases:
+                _print(result)
+
+
+def judge(results: Sequence[CaseResult], directory: Path, wanted: str) -> None:
+    """Says how many passed. Raises PolicyTestsFailed where one failed, InputError where there is none."""
+    failed = [result for result in results if not result.passed]
+    if not results and wanted:
+        raise InputError(f"no case in {directory} is called so", "--filter takes a piece of a name or of a file")
     if not results:
         raise InputError(f"{directory} holds no tests", "write a PolicyTest in a file named *_test.yaml")
     if failed:
@@ -33,26 +46,65 @@ def report(settings: Settings, directory: Path, results: Sequence[CaseResult]) -
     note(f"{len(results)} cases passed")
 
 
+def _head(result: CaseResult) -> str:
+    where = f" in {result.environment}" if result.environment else ""
+    return f"{result.file}: {result.test}{where}"
+
+
 def _print(result: CaseResult) -> None:
-    click.echo(safe(f"{'ok  ' if result.passed else 'FAIL'} {result.place}: {result.name}"))
-    for difference in result.differences:
-        click.echo(safe(f"       {difference}"))
+    counted = f" ({len(result.steps)} steps)" if result.steps else ""
+    if result.passed:
+        click.echo(safe(f"  ok   {result.name}{counted}"))
+        return
+    click.echo(safe(f"  FAIL {result.place}: {result.name}{counted}"))
+    if not result.steps:
+        for difference in result.differences:
+            click.echo(safe(f"         {difference}"))
+    for number, step in enumerate(result.steps, start=1):
+        click.echo(safe(f"         {'ok  ' if step.passed else 'FAIL'} {number}. {step.label}{_outcome(step)}"))
+        for difference in step.differences:
+            click.echo(safe(f"                {difference}"))
 
 
-def _trees(results: Sequence[CaseResult]) -> list[Tree]:
-    return [
-        {
-            "file": result.file,
-            "line": result.line,
-            "test": result.test,
-            "name": result.name,
-            "passed": result.passed,
-            "differences": [
-                {"what": item.what, "expected": item.expected, "found": item.found} for item in result.differences
-            ],
-        }
-        for result in results
-    ]
+def _outcome(step: StepResult) -> str:
+    decision = step.decision
+    if decision is None:
+        return ""
+    reason = f" {decision.reason.short}" if decision.stop is not None else ""
+    return f": {decision.verdict.short}{reason}"
+
+
+def tree_of(result: CaseResult) -> dict[str, Tree]:
+    """The result of a case as plain values; `steps` and `environment` only where there are any."""
+    tree: dict[str, Tree] = {
+        "file": result.file,
+        "line": result.line,
+        "test": result.test,
+        "name": result.name,
+        "passed": result.passed,
+        "differences": _differences(result.differences),
+    }
+    if result.environment:
+        tree["environment"] = result.environment
+    if result.steps:
+        tree["steps"] = [_step(step) for step in result.steps]
+    return tree
+
+
+def _step(step: StepResult) -> dict[str, Tree]:
+    decision = step.decision
+    return {
+        "line": step.line,
+        "step": step.label,
+        "passed": step.passed,
+        "verdict": decision.verdict.short if decision is not None else "",
+        "reason": decision.reason.short if decision is not None else "",
+        "differences": _differences(step.differences),
+    }
+
+
+def _differences(differences: Sequence[Difference]) -> list[Tree]:
+    return [{"what": item.what, "expected": item.expected, "found": item.found} for item in differences]
 
 
 def refused(problems: int, directory: Path) -> PolicySetError:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from discreet.cli.commands.policy_fmt import fmt
+from discreet.cli.commands.policy_testing import test
 from discreet.cli.errors import InputError, PolicySetError
 from discreet.cli.settings import Settings, current, shared_options
 
@@ -23,6 +25,9 @@ Next:
 @click.group()
 def policy() -> None:
     """Start a policy set, check it, test it; no server is needed."""
+
+
+policy.add_command(fmt)
 
 
 @policy.command(epilog="\b\nExample:\n  discreet policy init policies")
@@ -79,24 +84,7 @@ def check(directory: Path, strict: bool) -> None:
         note(f"{directory}: good" + (f", {_counted(len(warnings), 'warning')}" if warnings else ""))
 
 
-@policy.command(
-    epilog="\b\nExample:\n  discreet policy test policies\n\nExit code: 0 all passed, 3 problems, 4 failures."
-)
-@click.argument("directory", type=click.Path(path_type=Path))
-@shared_options
-def test(directory: Path) -> None:
-    """Run the tests of a policy set (*_test.yaml)."""
-    settings = current()
-    from discreet.cli.policy_tests import refused, report
-    from discreet.policy.problems import PolicyProblems
-    from discreet.policy.testing import run_tests
-
-    try:
-        results = run_tests(read_folder(directory))
-    except PolicyProblems as wrong:
-        print_policy_problems(settings, wrong.problems)
-        raise refused(len(wrong.problems) + wrong.more, directory) from None
-    report(settings, directory, results)
+policy.add_command(test)
 
 
 def read_folder(directory: Path) -> dict[str, bytes]:
