@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Annotated, Final, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from discreet.policy.cel import EvaluationError, Timestamp
@@ -132,6 +132,18 @@ def read_duration(value: object) -> int:
     return us
 
 
+def duration_text(us: int) -> str:
+    """Returns a duration as a file would say it.
+
+    >>> [duration_text(us) for us in (2_000_000, 50_000, 129_600_000_000)]
+    ['2s', '50ms', '36h']
+    """
+    for unit in ("d", "h", "m", "s"):
+        if us % _UNITS_US[unit] == 0 and (unit != "d" or us >= 3 * _UNITS_US[unit]):
+            return f"{us // _UNITS_US[unit]}{unit}"
+    return f"{us // 1_000}ms"
+
+
 def _read_age(value: object) -> int | None:
     return None if value == "none" else read_duration(value)
 
@@ -214,21 +226,39 @@ def filled(items: tuple[object, ...]) -> tuple[object, ...]:
     return items
 
 
-Label = Annotated[str, AfterValidator(_label)]
-CallerName = Annotated[str, AfterValidator(_caller_name)]
-SegmentKind = Annotated[str, AfterValidator(_segment_kind)]
-RuleId = Annotated[str, AfterValidator(_shaped(_RULE_ID, "rule id", "public-notes"))]
-TextId = Annotated[str, AfterValidator(_shaped(_TEXT_ID, "name of a text", "embargo-notice"))]
-CustomReason = Annotated[str, AfterValidator(_shaped(_CUSTOM_REASON, "custom reason", "UNDER_EMBARGO"))]
-Title = Annotated[str, AfterValidator(_title)]
-Team = Annotated[str, AfterValidator(_shaped(_TEAM, "name of a team", "@acme/equity-desk"))]
+def _text(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+def _or_parameter(schema: dict[str, object]) -> WithJsonSchema:
+    """The schema of what a parameter may stand for."""
+    form = {"type": "object", "required": ["parameter"], "additionalProperties": False}
+    return WithJsonSchema({"anyOf": [schema, form | {"properties": {"parameter": {"type": "string"}}}]})
+
+
+_DURATION_SCHEMA: Final[dict[str, object]] = {"type": "string", "pattern": "^([0-9]{1,9}(w|d|h|m|s|ms))+$"}
+_AGE_SCHEMA: Final[dict[str, object]] = {"type": "string", "pattern": "^(none|([0-9]{1,9}(w|d|h|m|s|ms))+)$"}
+_TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
+
+Label = Annotated[str, AfterValidator(_label), _text("[a-z0-9][a-z0-9._:-]{0,127}")]
+CallerName = Annotated[str, AfterValidator(_caller_name), _text(_CALLER.pattern)]
+SegmentKind = Annotated[str, AfterValidator(_segment_kind), _text("[a-z0-9][a-z0-9._-]{0,63}")]
+RuleId = Annotated[str, AfterValidator(_shaped(_RULE_ID, "rule id", "public-notes")), _text(_RULE_ID.pattern)]
+TextId = Annotated[str, AfterValidator(_shaped(_TEXT_ID, "name of a text", "embargo-notice")), _text(_TEXT_ID.pattern)]
+CustomReason = Annotated[
+    str, AfterValidator(_shaped(_CUSTOM_REASON, "custom reason", "UNDER_EMBARGO")), _text(_CUSTOM_REASON.pattern)
+]
+Title = Annotated[
+    str, AfterValidator(_title), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": TITLE_CHARS_MAX})
+]
+Team = Annotated[str, AfterValidator(_shaped(_TEAM, "name of a team", "@acme/equity-desk")), _text(_TEAM.pattern)]
 Condition = Annotated[str, Field(min_length=1)]
 
 _SPAN: Final = BeforeValidator(from_parameter("duration"))
-Duration = Annotated[int, BeforeValidator(read_duration), _SPAN]
-Time = Annotated[int, BeforeValidator(read_time)]
-Flag = Annotated[bool, BeforeValidator(from_parameter("boolean"))]
-Age = Annotated[int | None, BeforeValidator(_read_age), _SPAN]
+Duration = Annotated[int, BeforeValidator(read_duration), _SPAN, _or_parameter(_DURATION_SCHEMA)]
+Time = Annotated[int, BeforeValidator(read_time), _text(_TIME)]
+Flag = Annotated[bool, BeforeValidator(from_parameter("boolean")), _or_parameter({"type": "boolean"})]
+Age = Annotated[int | None, BeforeValidator(_read_age), _SPAN, _or_parameter(_AGE_SCHEMA)]
 """A duration, or None where the file says `none`."""
 
 MomentWord = Annotated[Moment, BeforeValidator(word_of(Moment, "moment"))]
@@ -239,7 +269,12 @@ AuditWord = Annotated[AuditMode, BeforeValidator(word_of(AuditMode, "audit mode"
 
 Checked = (AfterValidator(filled), AfterValidator(distinct))
 Labels = Annotated[tuple[Label, ...], *Checked]
-CallerNames = Annotated[tuple[CallerName, ...], *Checked, BeforeValidator(from_parameter("list"))]
+CallerNames = Annotated[
+    tuple[CallerName, ...],
+    *Checked,
+    BeforeValidator(from_parameter("list")),
+    _or_parameter({"type": "array", "items": {"type": "string", "pattern": f"^{_CALLER.pattern}$"}, "minItems": 1}),
+]
 Teams = Annotated[tuple[Team, ...], *Checked]
 SegmentKinds = Annotated[tuple[SegmentKind, ...], *Checked]
 Moments = Annotated[tuple[MomentWord, ...], *Checked]
