@@ -20,15 +20,16 @@ class Report:
 
 
 def check_set(files: Mapping[str, bytes]) -> Report:
-    """Returns all problems and warnings of a folder's policies and tests, in every environment that it declares.
+    """Returns all problems of a folder's policies and tests, in every environment that it declares, and its warnings.
 
-    Raises nothing for any bytes.
+    A warning holds in all environments: what a parameter switches off in one of them is meant. Raises nothing for any
+    bytes.
     """
     _, of_tests = load_tests(files)
-    found, warned = [*of_tests], set()
+    found, warned = [*of_tests], list[set[PolicyProblem]]()
     for environment in environments_of(files):
         loaded, rules = load_set(files, environment)
         found += loaded.problems
-        warned |= set() if found else {*warnings_of(loaded, rules)}
+        warned.append(set() if found else {*warnings_of(loaded, rules)})
     placed = one_a_place(found)
-    return Report(placed, () if placed else tuple(sorted(warned)))
+    return Report(placed, () if placed else tuple(sorted(set.intersection(*warned))))

@@ -43,10 +43,9 @@ class Judged:
     def place_at(self, offset: int) -> Place:
         """Returns where a code point of the condition stands in its file."""
         source, node = self.placed.document.source, self.placed.document.node((*self.placed.path, "when"))
-        written = isinstance(node, Scalar) and self.condition is not None and node.value == self.condition.text
-        if written and isinstance(node, Scalar):
+        if isinstance(node, Scalar) and offset < len(str(node.value)):
             return source.place_at(source_offset(source.text, node, offset))
-        return node.place
+        return node.place  # in a named condition, whose text stands behind the rule's own
 
     def warn_at(self, offset: int, message: str, hint: str, code: Code) -> PolicyProblem:
         """Returns a warning at a code point of the condition."""

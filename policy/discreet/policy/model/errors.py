@@ -109,17 +109,18 @@ def keys_at(model: type[BaseModel], loc: Path) -> list[str]:
     """Returns the keys that a model knows at a place below it."""
     for step in loc:
         below = next((field for name, field in model.model_fields.items() if step in {name, field.alias}), None)
-        nested = _model_in(below.annotation) if below is not None else None
+        nested = model_in(below.annotation) if below is not None else None
         if nested is not None:
             model = nested
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
+def model_in(annotation: object) -> type[BaseModel] | None:
+    """Returns the first model in a type, or None."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for part in getattr(annotation, "__args__", ()):
-        found = _model_in(part)
+        found = model_in(part)
         if found is not None:
             return found
     return None

@@ -1,0 +1,1 @@
+"""The one layout of policy files: what it looks like, and that it changes nothing that a file says."""
