@@ -90,10 +90,14 @@ def test_long_flat_chains_are_no_deep_trees() -> None:
         "\x00",
         "\ud800",
         "true\u2028",
+        "[" + "," * 8000 + "]",
+        "[1" + ", " * 3900 + "]",
+        "[1," + " " * 8000 + "x]",
+        "data.`" + "a" * 8000,
         "",
         " \n ",
     ],
-    ids=range(24),
+    ids=range(28),
 )
 def test_hostile_text_is_refused_fast(text: str) -> None:
     """F4: no text makes the parser slow, recurse, or fail with anything but an error that has a place."""
