@@ -764,6 +764,17 @@ class ExplainResponse(_message.Message):
     DECISION_FIELD_NUMBER: _builtins.int
     FACTS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    CLAIMED_SCOPES_FIELD_NUMBER: _builtins.int
+    LOCALE_FIELD_NUMBER: _builtins.int
+    NEED_NUMBERS_FIELD_NUMBER: _builtins.int
+    NEED_ADVICE_FIELD_NUMBER: _builtins.int
+    locale: _builtins.str
+    """The locale of the fixed texts: "en" or "zh-Hans"."""
+    need_numbers: _builtins.bool
+    """As the request gave it."""
+    need_advice: _builtins.bool
+    """As the request gave it."""
     @_builtins.property
     def decision(self) -> Global___DecisionRecord:
         """The decision, with its gates and evidence unmasked."""
@@ -776,16 +787,29 @@ class ExplainResponse(_message.Message):
     def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The explanation in lines that a person reads."""
 
+    @_builtins.property
+    def principal_attributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditAttribute]:
+        """As the row holds them: with the decision and its facts, all that the question said."""
+
+    @_builtins.property
+    def claimed_scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As the row holds them."""
+
     def __init__(
         self,
         *,
         decision: Global___DecisionRecord | None = ...,
         facts: _abc.Iterable[Global___AuditFact] | None = ...,
         lines: _abc.Iterable[_builtins.str] | None = ...,
+        principal_attributes: _abc.Iterable[Global___AuditAttribute] | None = ...,
+        claimed_scopes: _abc.Iterable[_builtins.str] | None = ...,
+        locale: _builtins.str = ...,
+        need_numbers: _builtins.bool = ...,
+        need_advice: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "facts", b"facts", "lines", b"lines"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_scopes", b"claimed_scopes", "decision", b"decision", "facts", b"facts", "lines", b"lines", "locale", b"locale", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "principal_attributes", b"principal_attributes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -12,11 +12,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from discreet.policy.model.fields import (
     CallerName,
-    Duration,
+    FixedDuration,
     GroundingWord,
     Label,
     MomentWord,
     SegmentKind,
+    Time,
     Title,
     word_of,
     wrong,
@@ -24,7 +25,7 @@ from discreet.policy.model.fields import (
 from discreet.policy.model.kinds import Kind, Strict
 from discreet.policy.problems import Code
 from discreet.policy.testing.expectations import ExpectItem, Nevers
-from discreet.policy.testing.scalars import Digest, Exact, Short, Time, Values, named, record_named
+from discreet.policy.testing.scalars import Digest, Exact, Short, Values, named, record_named
 from discreet.policy.words import Grounding, Origin, RecordKind
 
 
@@ -140,7 +141,7 @@ class QuestionItem(Strict):
     kind: SegmentKind = "answer"
     grounding: GroundingWord = Grounding.BOUND
     claim: ClaimItem | None = None
-    policy_age: Duration | None = Field(None, alias="policy-age")
+    policy_age: FixedDuration | None = Field(None, alias="policy-age")
     expect: ExpectItem | None = None
     never: Nevers = ()
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator
 
-from discreet.policy.cel import EvaluationError, Timestamp
 from discreet.policy.idents import EXACT_BYTES_MAX, digest_problem, exact_problem, name_problem, text_problem
-from discreet.policy.model.fields import kind_name, wrong
+from discreet.policy.model.fields import wrong
 from discreet.policy.problems import quoted
 
 VERSION_BYTES_MAX: Final = 128
@@ -35,16 +34,6 @@ def _digest(text: str) -> str:
     if found:
         raise wrong(f"the digest {found}")
     return text
-
-
-def _time(value: object) -> int:
-    if not isinstance(value, str):
-        raise wrong(f"must be a time, not {kind_name(value)}", "write for example 2026-01-05T09:00:00Z")
-    try:
-        return Timestamp.from_text(value).ns // 1000
-    except EvaluationError:
-        hint = "write date, time and offset, for example 2026-01-05T09:00:00Z"
-        raise wrong(f"{quoted(value)} is no time", hint) from None
 
 
 def _values(given: dict[str, object]) -> dict[str, object]:
@@ -87,5 +76,4 @@ def one_or_more(value: object) -> object:
 Exact = Annotated[str, AfterValidator(_exact)]
 Short = Annotated[str, AfterValidator(_short)]
 Digest = Annotated[str, AfterValidator(_digest)]
-Time = Annotated[int, BeforeValidator(_time)]
 Values = Annotated[dict[str, object], AfterValidator(_values)]

@@ -10,11 +10,11 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from discreet.policy.model.fields import CallerName, Duration, Title, wrong
+from discreet.policy.model.fields import CallerName, FixedDuration, Time, Title, wrong
 from discreet.policy.model.kinds import Strict
 from discreet.policy.problems import Code
 from discreet.policy.testing.kinds import BoundItem, QuestionItem, RecordItem, RecordName, RefItem, Whose
-from discreet.policy.testing.scalars import Exact, Short, Time, one_or_more, record_named
+from discreet.policy.testing.scalars import Exact, Short, one_or_more, record_named
 from discreet.policy.words import Grounding
 
 Bound = Annotated[tuple[Annotated[BoundItem, BeforeValidator(record_named)], ...], BeforeValidator(one_or_more)]
@@ -99,7 +99,7 @@ class ActStep(Strict):
     revoke: Annotated[RevokeStep, BeforeValidator(_revoked)] | None = None
     grant: GrantStep | None = None
     withdraw: WithdrawStep | None = None
-    wait: Duration | None = None
+    wait: FixedDuration | None = None
     at: Time | None = None
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from discreet.cli.errors import InputError
 from discreet.cli.settings import Settings, current, shared_options
 
 if TYPE_CHECKING:
@@ -70,6 +71,30 @@ def run(
     from discreet.cli.policy_watch import watch as watching
 
     watching(lambda: read_folder(directory), session.run, _next_look)
+
+
+@test.command(
+    epilog="\b\nExample:\n  discreet --tenant acme policy test new --from 0196c2f4-... > policies/seen_test.yaml"
+)
+@click.option("--from", "decision_id", required=True, metavar="DECISION_ID", help="As an answer or the audit names it.")
+@click.option("--into", type=click.Path(path_type=Path), metavar="FILE", help="Write a new file; else print it.")
+@shared_options
+def new(decision_id: str, into: Path | None) -> None:
+    """Write a test that makes a recorded decision again: asks the server's auditor for facts, clock and outcome."""
+    settings = current()
+    from discreet.cli.connection import connect
+    from discreet.cli.policy_case import case_of
+
+    with connect(settings, "auditor") as line:
+        text = case_of(line, settings.tenant, decision_id)
+    if into is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with into.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(f"{into}: {(error.strerror or 'cannot be written').lower()}", "name a new file") from None
 
 
 def _next_look() -> bool:

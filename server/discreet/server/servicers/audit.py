@@ -62,7 +62,16 @@ class Auditing:
         row, record = _record(found[0])
         named = bool(record.decision.rule or record.decision.observed_rules)
         snapshot = await self._within(call, self._snapshot(row.policy.number)) if named else None
-        return pb.ExplainResponse(decision=record, facts=row.facts, lines=lines_of(row, record.decision, snapshot))
+        return pb.ExplainResponse(
+            decision=record,
+            facts=row.facts,
+            lines=lines_of(row, record.decision, snapshot),
+            principal_attributes=row.principal_attributes,
+            claimed_scopes=row.claimed_scopes,
+            locale=row.locale,
+            need_numbers=row.need_numbers,
+            need_advice=row.need_advice,
+        )
 
     async def _snapshot(self, number: int) -> Snapshot | None:
         """The revision that a decision was made under; None where it cannot be had any more."""
