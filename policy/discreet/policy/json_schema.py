@@ -57,7 +57,7 @@ class _Generator(GenerateJsonSchema):
             return {"anyOf": [{"type": "string"}, inner]}
         if name == "one_or_more":
             return {"anyOf": [inner["items"], inner]}
-        return {"type": "string"} if name == "_time" else inner
+        return inner
 
 
 def json_schema() -> Schema:

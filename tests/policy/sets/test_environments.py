@@ -64,7 +64,8 @@ def test_each_environment_has_its_own_values() -> None:
     assert test.sources["equity-desk"].max_age_us == 36 * 3_600_000_000
     assert production.sources["equity-desk"].max_age_us == 2 * 3_600_000_000
     assert (test.sources["drafts"].listed, production.sources["drafts"].listed) == (True, False)
-    assert (test.claimed_scopes_from, production.claimed_scopes_from) == ({"demo"}, {"portal"})
+    assert test.claimed_scopes_from == {"demo"}
+    assert production.claimed_scopes_from == {"portal"}
     found = {name: served(files, name).rules.by_source for name in ("test", "production")}
     conditions = {
         name: {r.when.equalities for s in sets.values() for r in s.plain if r.when} for name, sets in found.items()

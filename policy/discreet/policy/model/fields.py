@@ -255,6 +255,8 @@ Team = Annotated[str, AfterValidator(_shaped(_TEAM, "name of a team", "@acme/equ
 Condition = Annotated[str, Field(min_length=1)]
 
 _SPAN: Final = BeforeValidator(from_parameter("duration"))
+FixedDuration = Annotated[int, BeforeValidator(read_duration), WithJsonSchema(_DURATION_SCHEMA)]
+"""A duration where no parameter may stand."""
 Duration = Annotated[int, BeforeValidator(read_duration), _SPAN, _or_parameter(_DURATION_SCHEMA)]
 Time = Annotated[int, BeforeValidator(read_time), _text(_TIME)]
 Flag = Annotated[bool, BeforeValidator(from_parameter("boolean")), _or_parameter({"type": "boolean"})]

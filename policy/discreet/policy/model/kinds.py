@@ -60,7 +60,7 @@ class Audit(Strict):
 
 
 class PolicySet(Kind):
-    """`discreet.yaml`: what holds for the whole set. The parameters are read by `model.parameters`."""
+    """`discreet.yaml`: what holds for the whole set."""
 
     audit: Audit = Audit()
     policy_max_age: Age = Field(default=None, alias="policy-max-age")
@@ -76,7 +76,7 @@ class Environment(Kind):
 
 
 class Definitions(Kind):
-    """Constants and named conditions that any condition may use; each is read by itself, by `model.definitions`."""
+    """Constants and named conditions that any condition may use."""
 
     constants: dict[str, object] = Field(default_factory=dict)
     conditions: dict[str, object] = Field(default_factory=dict)
@@ -89,7 +89,7 @@ class Owners(Kind):
 
 
 class SourceList(Kind):
-    """Declared sources."""
+    """Sources, declared."""
 
     sources: tuple[object, ...]
 

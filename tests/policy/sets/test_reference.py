@@ -1,0 +1,22 @@
+"""docs/policy-reference.md says what the models say."""
+
+from __future__ import annotations
+
+from discreet.policy import schema
+from discreet.policy.words import Reason
+from tests.policy.sets.reference import DOCUMENT, VARIABLES, meaning_of_reason, paths, reference
+
+
+def test_the_reference_is_what_the_models_give() -> None:
+    """E1: kinds, keys, variables, reasons and limits are as the code has them."""
+    assert DOCUMENT.read_text("utf-8") == reference(), "run: python -m tests.policy.sets.reference"
+
+
+def test_every_variable_has_a_meaning() -> None:
+    """E1: none missing, none left over."""
+    assert {path for path, _ in paths(schema.BOUND.names)} == set(VARIABLES)
+
+
+def test_every_reason_has_a_meaning() -> None:
+    """A17, E1: what the published messages say of each."""
+    assert all(meaning_of_reason(reason).endswith((".", ")")) for reason in Reason)
