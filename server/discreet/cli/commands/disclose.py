@@ -47,7 +47,7 @@ Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
 def check(ctx: click.Context, file: str) -> None:
     """Ask what may be shown now (JSON or YAML from FILE, or - for standard input)."""
     settings = current()
-    tree = _request_tree(file, settings)
+    tree = request_tree(file, settings)
     from discreet.cli.connection import connect
     from discreet.cli.messages import build
     from discreet.v1.disclosure_pb2 import CheckRequest
@@ -67,7 +67,7 @@ def check(ctx: click.Context, file: str) -> None:
 def commit(ctx: click.Context, file: str) -> None:
     """Commit segments that are about to be published: the only permission (JSON or YAML from FILE, or -)."""
     settings = current()
-    tree = _request_tree(file, settings)
+    tree = request_tree(file, settings)
     from discreet.cli.connection import connect
     from discreet.cli.messages import build
     from discreet.v1.disclosure_pb2 import CommitRequest
@@ -80,7 +80,8 @@ def commit(ctx: click.Context, file: str) -> None:
     ctx.exit(_exit_code([item.result for item in response.results], len(request.segments)))
 
 
-def _request_tree(file: str, settings: Settings) -> "Tree":
+def request_tree(file: str, settings: Settings) -> "Tree":
+    """The request of a file as plain values, with the tenant and locale of the options. Raises InputError."""
     from discreet.cli.reading import parse_text, read_source
 
     tree = parse_text(read_source(file), "standard input" if file == "-" else file)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from discreet.cli.commands.policy_explain import explain
 from discreet.cli.commands.policy_fmt import fmt
 from discreet.cli.commands.policy_testing import test
 from discreet.cli.errors import InputError, PolicySetError
@@ -28,6 +29,7 @@ def policy() -> None:
 
 
 policy.add_command(fmt)
+policy.add_command(explain)
 
 
 @policy.command(epilog="\b\nExample:\n  discreet policy init policies")

@@ -1,0 +1,131 @@
+"""`discreet policy explain` on the facts of a file, and on those of a server: the verdict is the server's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.cli.demo.repository import PolicyRepository
+from tests.e2e.conftest import Running
+from tests.server.cli.command import discreet
+
+DIGEST = "a" * 64
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A policy set as `init` writes it."""
+    assert discreet("policy", "init", str(tmp_path / "policies")).code == 0
+    return tmp_path / "policies"
+
+
+def question(*names: str, moment: str = "PUBLISH", digest: str = "") -> str:
+    """A request on the records of these names."""
+    bindings: list[dict[str, Any]] = [{"record_id": name, "version": "1", "digest": digest} for name in names]
+    segments = [{"id": each["record_id"], "kind": "answer", "digest": DIGEST, "grounding": "BOUND", "bindings": [each]}
+                for each in bindings]  # fmt: skip
+    tree = {"tenant": "test", "moment": moment, "principal": {"id": "ana"}, "session_id": "s-1", "segments": segments}
+    return json.dumps(tree)
+
+
+def test_a_question_is_explained_gate_by_gate_and_rule_by_rule(folder: Path) -> None:
+    """A8: as a tree for people; 10 where something is withheld."""
+    asked = ("policy", "explain", "-", "--policy", str(folder), "--facts", str(folder / "notes_test.yaml"))
+    told = discreet(*asked, stdin=question("notes/merger", "drafts/idea"))
+    assert (told.code, told.err) == (10, "")
+    lines = told.out.splitlines()
+    assert lines[0] == "notes/merger: WITHHOLD POLICY_RULE by rule embargo"
+    assert "  gate RULES         stopped here, POLICY_RULE, withheld by rule, notes/merger version 1" in lines
+    assert any(line.startswith("    true  WITHHOLD embargo at disclosure.yaml:") for line in lines)
+    assert "        true  now < timestamp(document.attributes.embargo_until)" in lines
+    assert "    not asked, for their keys: figures (sources), small-talk (grounding)" in lines
+    assert "  gate SOURCE        stopped here, UNTRUSTED_SOURCE, drafts/idea version 1" in lines
+    allowed = discreet(*asked, stdin=question("notes/merger", moment="RETRIEVE"))
+    assert allowed.code == 0
+    later = discreet(*asked, "--at", "2026-02-01T00:00:00Z", stdin=question("notes/merger"))
+    assert (later.code, later.out.splitlines()[0]) == (0, "notes/merger: ALLOW by rule notes")
+    assert "        false now < timestamp(document.attributes.embargo_until)" in later.out.splitlines()
+    purged = discreet(*asked, stdin=question("notes/recalled"))
+    assert purged.code == 11
+
+
+def test_json_has_every_field(folder: Path) -> None:
+    """For tools: one object a segment."""
+    asked = (
+        "-o",
+        "json",
+        "policy",
+        "explain",
+        "-",
+        "--policy",
+        str(folder),
+        "--facts",
+        str(folder / "notes_test.yaml"),
+    )
+    told = discreet(*asked, stdin=question("notes/merger"))
+    (one,) = told.tree["segments"]
+    assert set(one) == {"segment", "verdict", "reason", "reader_reason", "rule", "text", "gates", "rules"}
+    assert one["gates"][-1] == {
+        "gate": "RULES", "passed": False, "detail": "withheld by rule",
+        "record": {"record_id": "notes/merger", "version": "1"},
+    }  # fmt: skip
+    (rule,) = [rule for rule in one["rules"] if rule["rule"] == "embargo"]
+    assert {key: rule[key] for key in ("effect", "mode", "unfit", "true", "owners")} == {
+        "effect": "WITHHOLD", "mode": "enforce", "unfit": "", "true": True, "owners": [],
+    }  # fmt: skip
+    assert rule["parts"][1] == {
+        "text": "has(document.attributes.embargo_until)",
+        "depth": 1,
+        "value": True,
+        "error": "",
+    }
+
+
+def test_what_is_wrong_is_told_before_anything_is_decided(folder: Path) -> None:
+    """A set, facts or a question that cannot be read: 3 for the author's files, 2 for the question."""
+    facts = ("--facts", str(folder / "notes_test.yaml"))
+    asked = ("policy", "explain", "-", "--policy", str(folder))
+    assert discreet(*asked, stdin=question("a")).code == 2
+    assert discreet(*asked, *facts, "--server", stdin=question("a")).code == 2
+    assert discreet(*asked, *facts, stdin="{}").code == 2
+    replay = json.dumps(
+        {"tenant": "test", "moment": "REPLAY", "principal": {"id": "a"}, "session_id": "s", "ledger_ids": ["x"]}
+    )
+    refused = discreet(*asked, *facts, stdin=replay)
+    assert refused.code == 2
+    assert "ledger" in refused.err
+    wrong = discreet(*asked, "--facts", str(folder / "sources.yaml"), stdin=question("a"))
+    assert wrong.code == 3
+    assert "sources.yaml:4:7: a SourceList where the facts of a PolicyTest are wanted" in wrong.out
+    (folder / "sources.yaml").write_text("a: [")
+    assert discreet(*asked, *facts, stdin=question("a")).code == 3
+
+
+def test_facts_of_a_running_server_give_the_verdict_of_the_server(server: Running, tmp_path: Path) -> None:
+    """A8: the same core on the same records; what the index does not hold is a fact, too."""
+    documents = [
+        {"record_id": name, "version": "1", "digest": DIGEST, "source_label": label, "scopes": [scope],
+         "attributes": {"status": "Final"}, "assessment_expires_at": "2099-12-31T00:00:00Z"}
+        for name, label, scope in (
+            ("open", "peps", "public"), ("note", "internal-notes", "public"), ("board", "peps", "board")
+        )
+    ]  # fmt: skip
+    put = server("index", "put", "-", "-o", "json", stdin=json.dumps({"documents": documents}))
+    assert put.code == 0, put.err
+    copy = PolicyRepository(tmp_path / "policies")
+    try:
+        copy.first_commit()
+        request = question("open", "note", "board", "absent", moment="RETRIEVE", digest=DIGEST).replace(
+            '"test"', '"marlowe"'
+        )
+        checked = server("check", "-", "-o", "json", stdin=request)
+        told = server("policy", "explain", "-", "--policy", str(copy.path), "--server", "-o", "json", stdin=request)
+    finally:
+        copy.close()
+    assert told.code == checked.code == 10, told.err
+    verdicts = [(result["segment_id"], result["verdict"], result["reason"]) for result in checked.tree["results"]]
+    assert [(one["segment"], one["verdict"], one["reader_reason"]) for one in told.tree["segments"]] == verdicts
+    assert [one["reason"] for one in told.tree["segments"]][2:] == ["SCOPE_DENIED", "DOCUMENT_UNKNOWN"]
