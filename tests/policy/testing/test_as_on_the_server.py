@@ -129,9 +129,7 @@ async def test_the_same_steps_decide_the_same_here_and_on_the_server(place: Path
 def loaded_test(files: dict[str, bytes], chance: random.Random) -> LoadedTest:
     """The written sequence and random ones, through the loader that people's tests go through."""
     sequences = [{"name": "written", "principal": "ana", "steps": list(written())}]
-    sequences += [
-        {"name": f"random {number}", "principal": "ana", "steps": list(steps(chance))} for number in range(8)
-    ]
+    sequences += [{"name": f"random {number}", "principal": "ana", "steps": list(steps(chance))} for number in range(8)]
     test = json.dumps(HEAD | {"records": RECORDS, "sequences": sequences}).encode()
     (loaded,), problems = load_tests(files | {"a_test.yaml": test})
     assert [str(problem) for problem in problems] == []

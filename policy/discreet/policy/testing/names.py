@@ -50,7 +50,7 @@ def _record(item: NamedItem, records: Records, placed: Placed[object], where: Pa
     if item.record_id not in records:
         hint = did_you_mean(item.record_id, records) or "add it to records"
         if isinstance(item, BoundItem):
-            hint += ", or say unregistered: true"
+            hint += " (where that is meant: unregistered: true)"
         yield problem(place, f"no record {quoted(item.record_id)} in this test", hint, Code.UNKNOWN_NAME)
     elif item.version is not None and item.version not in records[item.record_id]:
         versions = ", ".join(sorted(records[item.record_id]))

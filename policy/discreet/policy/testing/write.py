@@ -9,7 +9,7 @@ from typing import Final
 
 from discreet.policy.yaml.scalars import is_ambiguous, resolve
 
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./@+][A-Za-z0-9_./@+:-]*(?: [A-Za-z0-9_./@+:-]+)*")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./@+:-]*(?: [A-Za-z0-9_./@+:-]+)*")
 FLOW_CHARS_MAX: Final = 100
 
 
@@ -21,7 +21,9 @@ def written(tree: Mapping[str, object]) -> str:
 def _block(tree: Mapping[str, object], indent: str) -> Iterator[str]:
     for key, value in tree.items():
         flow = _flow(value)
-        if len(flow) + len(key) + len(indent) <= FLOW_CHARS_MAX and not (indent == "" and isinstance(value, list)):
+        if len(flow) + len(key) + len(indent) <= FLOW_CHARS_MAX and not (
+            indent == "" and value and isinstance(value, list)
+        ):
             yield f"{indent}{_scalar(key)}: {flow}"
         elif isinstance(value, Mapping):
             yield f"{indent}{_scalar(key)}:"
