@@ -9,6 +9,7 @@ from discreet.policy.compile import environments_of, load_set
 from discreet.policy.lint import warnings_of
 from discreet.policy.problems import PolicyProblem, one_a_place
 from discreet.policy.testing import load_tests
+from discreet.policy.vocabulary import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,9 @@ def check_set(files: Mapping[str, bytes]) -> Report:
     """
     _, of_tests = load_tests(files)
     found, warned = [*of_tests], list[set[PolicyProblem]]()
+    seen = Seen()
     for environment in environments_of(files):
-        loaded, rules = load_set(files, environment)
+        loaded, rules = load_set(files, environment, seen)
         found += loaded.problems
         warned.append(set() if found else {*warnings_of(loaded, rules)})
     placed = one_a_place(found)

@@ -22,7 +22,7 @@ from discreet.policy.rule_index import rule_index
 from discreet.policy.snapshot import Requires, Rule, Snapshot, Source
 from discreet.policy.texts_builtin import reader_texts
 from discreet.policy.texts_lint import normal_text
-from discreet.policy.vocabulary import Vocabulary, compile_with
+from discreet.policy.vocabulary import Seen, Vocabulary, compile_with
 from discreet.policy.words import LOCALES, Grounding
 
 
@@ -41,8 +41,11 @@ def compile_set(
     return replace(snapshot, digest=bundle_digest(files, environment), environment=environment)
 
 
-def load_set(files: Mapping[str, bytes], environment: str = "") -> tuple[Loaded, list[Rule]]:
-    """Returns the documents of a folder with all their problems noted, and the rules that compiled."""
+def load_set(files: Mapping[str, bytes], environment: str = "", seen: Seen | None = None) -> tuple[Loaded, list[Rule]]:
+    """Returns the documents of a folder with all their problems noted, and the rules that compiled.
+
+    `seen` is for who loads the same files in several environments: what was compiled for one is not compiled again.
+    """
     wrong_files = _file_problems(files)
     if any(found.code is Code.LIMIT for found in wrong_files):
         return Loaded(problems=wrong_files), []
@@ -50,7 +53,7 @@ def load_set(files: Mapping[str, bytes], environment: str = "") -> tuple[Loaded,
     loaded.problems += wrong_files
     loaded.problems += reference_problems(loaded)
     loaded.problems += owner_problems(loaded)
-    return loaded, _Rules(loaded).compiled()
+    return loaded, _Rules(loaded, Seen() if seen is None else seen).compiled()
 
 
 def environments_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -77,8 +80,9 @@ def _file_problems(files: Mapping[str, bytes]) -> list[PolicyProblem]:
 class _Rules:
     """The rules of a set in the making: with its vocabulary and owners, and its problems noted as they are met."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, seen: Seen) -> None:
         self._loaded = loaded
+        self._seen = seen
         self._vocabulary: Vocabulary = vocabulary_of(loaded, loaded.problems)
         self._patterns = patterns_of(loaded)
         self._owners: dict[str, tuple[str, ...]] = {}
@@ -118,9 +122,9 @@ class _Rules:
         )
 
     def _condition(self, item: RuleItem) -> Condition | None:
-        return (
-            None if item.when is None else compile_with(item.when, schema.schema_for(item.grounding), self._vocabulary)
-        )
+        if item.when is None:
+            return None
+        return compile_with(item.when, schema.schema_for(item.grounding), self._vocabulary, self._seen)
 
     def _owners_of(self, file: str) -> tuple[str, ...]:
         if file not in self._owners:

@@ -50,11 +50,26 @@ class Vocabulary:
         return {"constants": self.constants, "conditions": self.conditions, "parameters": self.parameters}[root]
 
 
-def compile_with(text: str, schema: Schema, vocabulary: Vocabulary) -> Condition:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is the same in every environment of a set, kept while all of them are compiled: a mutable cache."""
+
+    conditions: dict[tuple[str, int], Condition] = field(default_factory=dict)
+    """Those without names, by text and schema."""
+    trees: dict[str, Node] = field(default_factory=dict)
+
+
+def compile_with(text: str, schema: Schema, vocabulary: Vocabulary, seen: Seen | None = None) -> Condition:
     """Returns the condition of a text that may use the names of a set. Raises CelError, placed in that text."""
+    seen = Seen() if seen is None else seen
     if not any(root in text for root in ROOTS):
-        return compile_condition(text, schema)
-    root = parse(text, cel.DEFAULT)
+        key = text, id(schema)
+        if key not in seen.conditions:
+            seen.conditions[key] = compile_condition(text, schema)
+        return seen.conditions[key]
+    if text not in seen.trees:
+        seen.trees[text] = parse(text, cel.DEFAULT)
+    root = seen.trees[text]
     expansion = Expansion(text, vocabulary)
     try:
         whole = expansion.expand(root)

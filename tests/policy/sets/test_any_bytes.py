@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.policy.check import check_set
-from discreet.policy.compile import compile_set
+from discreet.policy.compile import compile_set, environments_of
 from discreet.policy.problems import PolicyProblem, PolicyProblems
 from discreet.policy.starter import starter_files
 from discreet.policy.testing import run_tests
@@ -16,6 +19,9 @@ from tests.policy.sets.sets import a_set
 
 YAML_ISH = st.text(st.sampled_from("ab:-[]{},#&*!|>'\"%@`?~ \n0x1_.\\u<=\t\r\ufeff\u00a0é最"))
 STARTER = starter_files()
+GUIDE = (Path(__file__).parents[3] / "docs" / "policies.md").read_text("utf-8")
+ESTATE = {name: text.encode() for name, text in re.findall(r"```yaml\n# (\S+)\n(.*?)```", GUIDE, re.DOTALL)}
+"""The set of the guide, which has every kind of document and two environments."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(max_size=10), below, max_size=4),
@@ -62,7 +68,22 @@ def test_any_damage_to_a_file_is_survived(name: str, data: st.DataObject) -> Non
         assert all(result.name for result in run_tests(files))
 
 
-@given(st.sampled_from(["SourceList", "DisclosurePolicy", "Texts", "PolicySet", "PolicyTest"]), JSON, JSON)
+@given(st.sampled_from(sorted(ESTATE)), st.data())
+def test_any_damage_to_a_set_with_environments_is_survived(name: str, data: st.DataObject) -> None:
+    """YML-08, F12: names, environments, embargoes and owners too; what check lets pass compiles in each environment."""
+    whole = ESTATE[name]
+    start = data.draw(st.integers(0, len(whole)))
+    put = data.draw(st.sampled_from([b"", b"~", b"[]", b"{}", b"1", b"conditions.", b"{parameter: x}", b": ", b"a"]))
+    files = ESTATE | {name: whole[:start] + put + whole[start + data.draw(st.integers(0, 30)) :]}
+    if not check_set(files).problems:
+        for environment in environments_of(files):
+            compile_set(files, commit="", number=1, dirty=True, environment=environment)
+
+
+KINDS = ("Definitions", "DisclosurePolicy", "Embargo", "Environment", "Owners", "PolicySet", "PolicyTest", "SourceList")
+
+
+@given(st.sampled_from([*KINDS, "Texts"]), JSON, JSON)
 def test_any_values_in_a_document_are_survived(kind: str, value: object, other: object) -> None:
     """YML-08: whatever stands where a list, a mapping or a text belongs is told, not tripped over."""
     head: dict[str, object] = {"apiVersion": "discreet/v1", "kind": kind, "name": "more"}
@@ -78,6 +99,11 @@ def test_any_values_in_a_document_are_survived(kind: str, value: object, other: 
         "locale",
         "now",
         "use-within",
+        "parameters",
+        "constants",
+        "conditions",
+        "owners",
+        "until",
     )
     for body in (dict.fromkeys(keys, value), {key: [value, {"id": other, "label": other}] for key in keys}):
         dumped = yaml.dump(head | body, Dumper=yaml.CSafeDumper, allow_unicode=True)

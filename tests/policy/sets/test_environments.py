@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import re
+from pathlib import Path
+
 import pytest
+import yaml
 
 from discreet.policy.bundle import BadBundle, bundle, bundle_digest, contents_of, files_of
 from discreet.policy.compile import compile_set, environments_of
 from discreet.policy.problems import PolicyProblems
 from discreet.policy.snapshot import Snapshot
+from discreet.policy.yaml import plain, read
 from tests.policy.sets.sets import SET, SOURCES, a_set, problems, rules
 
 PARAMETERS = """\
@@ -207,3 +213,53 @@ def test_conditions_are_checked_with_the_values_of_every_environment() -> None:
     assert problems(an_estate(test="portal: [demo], tier: high") | changed) == [
         "rules.yaml:5:81: condition: duration(): not a duration; write 1h30m or 10s"
     ]
+
+
+def test_the_order_of_documents_and_keys_has_no_meaning() -> None:
+    """E1: definitions, environments, owners and embargoes in any order of files, documents and keys are one set."""
+    files = guide_set()
+    plain = {name: kept(files, name) for name in ("production", "rehearsal")}
+    for seed in range(20):
+        shuffled = arranged(files, random.Random(seed))
+        assert {name: kept(shuffled, name) for name in plain} == plain, f"seed {seed}"
+
+
+def guide_set() -> dict[str, bytes]:
+    """Returns the set of the guide, without its tests."""
+    guide = (Path(__file__).parents[3] / "docs" / "policies.md").read_text("utf-8")
+    found = re.findall(r"```yaml\n# (\S+)\n(.*?)```", guide, re.DOTALL)
+    return {name: text.encode() for name, text in found if not name.endswith("_test.yaml")}
+
+
+def kept(files: dict[str, bytes], name: str) -> str:
+    """Returns all that decisions use of a set, without the places of rules."""
+    snapshot = served(files, name)
+    rules = {
+        rule.id: (rule.effect, rule.from_us, rule.until_us, rule.observe, rule.owners, rule.when and rule.when.digest)
+        for sets in (snapshot.rules.by_source, snapshot.rules.any_source, snapshot.rules.by_kind)
+        for found in sets.values()
+        for rule in found.plain
+    }
+    sources = {label: (s.max_age_us, s.listed, sorted(s.collectors)) for label, s in sorted(snapshot.sources.items())}
+    return repr((sorted(rules.items()), sources, sorted(snapshot.claimed_scopes_from)))
+
+
+def arranged(files: dict[str, bytes], order: random.Random) -> dict[str, bytes]:
+    """Returns the documents of a set in other files, each with its keys and items in another order."""
+    documents = [plain(document.root) for name in files for document in read(name, files[name])[0]]
+    order.shuffle(documents)
+    found: dict[str, bytes] = {}
+    for number, document in enumerate(documents):
+        assert isinstance(document, dict)
+        name = "discreet.yaml" if document["kind"] == "PolicySet" else f"{order.random()}-{number}.yaml"
+        found[name] = yaml.dump(_mixed(document, order), sort_keys=False, allow_unicode=True).encode()
+    return found
+
+
+def _mixed(value: object, order: random.Random) -> object:
+    if isinstance(value, dict):
+        return {key: _mixed(value[key], order) for key in order.sample(list(value), len(value))}
+    if isinstance(value, tuple):
+        items = [_mixed(item, order) for item in value]
+        return order.sample(items, len(items)) if any(isinstance(item, dict) for item in items) else items
+    return value
