@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.policy.compile import environments_of, load_set
 from discreet.policy.lint import warnings_of
+from discreet.policy.model import Loaded
+from discreet.policy.owners import owners_of, patterns_of
 from discreet.policy.problems import PolicyProblem, one_a_place
 from discreet.policy.testing import load_tests
 from discreet.policy.vocabulary import Seen
@@ -18,6 +20,8 @@ class Report:
 
     problems: tuple[PolicyProblem, ...]
     warnings: tuple[PolicyProblem, ...]
+    owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Who answers for the files that these stand in, where the set says it."""
 
 
 def check_set(files: Mapping[str, bytes]) -> Report:
@@ -28,10 +32,13 @@ def check_set(files: Mapping[str, bytes]) -> Report:
     """
     _, of_tests = load_tests(files)
     found, warned = [*of_tests], list[set[PolicyProblem]]()
-    seen = Seen()
+    seen, loaded = Seen(), Loaded()
     for environment in environments_of(files):
         loaded, rules = load_set(files, environment, seen)
         found += loaded.problems
         warned.append(set() if found else {*warnings_of(loaded, rules)})
     placed = one_a_place(found)
-    return Report(placed, () if placed else tuple(sorted(set.intersection(*warned))))
+    warnings = () if placed else tuple(sorted(set.intersection(*warned)))
+    patterns = patterns_of(loaded)
+    owners = {one.file: owners_of(patterns, one.file) for one in (*placed, *warnings)}
+    return Report(placed, warnings, {file: teams for file, teams in owners.items() if teams})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.policy.check import check_set
 from discreet.policy.owners import owners_of, steps_fitting
 from discreet.policy.snapshot import Rule
 from discreet.policy.words import Effect, Moment
@@ -77,6 +78,16 @@ def test_a_star_stays_within_its_step(pattern: str, file: str, steps: int | None
     """POL-12: `*` stands for characters of one folder's name and never crosses a slash."""
     assert steps_fitting(pattern, file) == steps
     assert owners_of({pattern: ["team"]}, file) == (() if steps is None else ("team",))
+
+
+def test_a_report_says_who_answers_for_a_file_with_a_problem() -> None:
+    """E1: owners stand beside problems, for the files that have any, and no others."""
+    files = nested(owners="  desks: [lead]\n")
+    files["desks/bonds/old/r.yaml"] += b"  - {id: x}\n"
+    files["legal/r.yaml"] += b"  - {id: y}\n"
+    report = check_set(files)
+    assert {found.file for found in report.problems} == {"desks/bonds/old/r.yaml", "legal/r.yaml"}
+    assert report.owners == {"desks/bonds/old/r.yaml": ("lead",)}
 
 
 MISTAKES = {

@@ -12,8 +12,12 @@ from discreet.cli.errors import InputError, PolicySetError
 from discreet.cli.settings import Settings, current, shared_options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from discreet.cli.reading import Tree
     from discreet.policy.problems import PolicyProblem
+
+    Owners = Mapping[str, tuple[str, ...]]
 
 _NEXT_STEPS = """\
 Next:
@@ -73,10 +77,10 @@ def check(directory: Path, strict: bool) -> None:
     if settings.output != "pretty":
         from discreet.cli.printing import print_tree
 
-        found = [problem_tree(item) for item in problems]
-        print_tree(settings, {"problems": found, "warnings": [problem_tree(item) for item in warnings]})
+        shown = [[problem_tree(item, report.owners) for item in items] for items in (problems, warnings)]
+        print_tree(settings, {"problems": shown[0], "warnings": shown[1]})
     else:
-        _print_problems(problems, warnings)
+        _print_problems(problems, warnings, report.owners)
     failed = len(problems) + (len(warnings) if strict else 0)
     if failed:
         raise PolicySetError(f"{_counted(failed, 'problem')} in {directory}", "nothing of it can come into force")
@@ -104,21 +108,29 @@ def read_folder(directory: Path) -> dict[str, bytes]:
         raise PolicySetError(str(error)) from None
 
 
-def problem_tree(item: "PolicyProblem") -> "dict[str, Tree]":
-    """A problem as plain values."""
-    return {
+def problem_tree(item: "PolicyProblem", owners: "Owners | None" = None) -> "dict[str, Tree]":
+    """A problem as plain values; `owners` only where the set names any for its file."""
+    tree: dict[str, Tree] = {
         "file": item.file, "line": item.line, "column": item.column, "code": str(item.code),
         "message": item.message, "hint": item.hint,
     }  # fmt: skip
+    teams = (owners or {}).get(item.file, ())
+    return tree | ({"owners": list(teams)} if teams else {})
 
 
-def _print_problems(problems: "tuple[PolicyProblem, ...]", warnings: "tuple[PolicyProblem, ...]") -> None:
+def _print_problems(
+    problems: "tuple[PolicyProblem, ...]", warnings: "tuple[PolicyProblem, ...]", owners: "Owners | None" = None
+) -> None:
     from discreet.cli.escaping import safe
 
+    def echo(item: "PolicyProblem", line: str) -> None:
+        teams = (owners or {}).get(item.file, ())
+        click.echo(safe(line + (f" (owners: {', '.join(teams)})" if teams else "")))
+
     for item in problems:
-        click.echo(safe(str(item)))
+        echo(item, str(item))
     for item in warnings:
-        click.echo(safe(f"{item.place}: warning: {item.message}" + (f"; {item.hint}" if item.hint else "")))
+        echo(item, f"{item.place}: warning: {item.message}" + (f"; {item.hint}" if item.hint else ""))
 
 
 def _counted(count: int, what: str) -> str:
