@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from discreet.policy.lint.conditions import condition_warnings
 from discreet.policy.lint.judged import judged_rules
+from discreet.policy.lint.names import name_warnings
 from discreet.policy.lint.overlap import overlap_warnings
 from discreet.policy.lint.rules import rule_warnings
 from discreet.policy.lint.sources import source_warnings
@@ -30,3 +31,4 @@ def warnings_of(loaded: Loaded, rules: Iterable[Rule]) -> Iterator[PolicyProblem
         yield from condition_warnings(rule)
     yield from overlap_warnings(judged)
     yield from text_warnings(loaded)
+    yield from name_warnings(loaded)
