@@ -337,8 +337,8 @@ async def test_a_server_serves_one_environment_of_its_set(place: Path, repo: Pol
     for name, portals in (("production", "portal"), ("rehearsal", "rehearsal-portal")):
         given = f"name: {name}\nparameters: {{portals: [{portals}]}}\n"
         (repo.path / f"{name}.yaml").write_text(f"apiVersion: discreet/v1\nkind: Environment\n{given}")
-    declared = (repo.path / "discreet.yaml").read_text() + "parameters: {portals: {type: list}}\n"
-    (repo.path / "discreet.yaml").write_text(declared)
+    with (repo.path / "discreet.yaml").open("a") as declared:
+        declared.write("parameters: {portals: {type: list}}\n")
     claims = "apiVersion: discreet/v1\nkind: DisclosurePolicy\nname: claims\nempty: true\n"
     (repo.path / "claims.yaml").write_text(claims + "principal-scopes: {claimed-from: {parameter: portals}}\n")
     digests = set()
@@ -356,8 +356,7 @@ async def test_a_server_serves_one_environment_of_its_set(place: Path, repo: Pol
             digests.add(held.digest)
     assert len(digests) == 2
     with pytest.raises(PolicyRefused, match="choose one of production, rehearsal"):
-        async with in_process(config_of(place, repo.path, dirty=True)):
-            pass
+        await in_process(config_of(place, repo.path, dirty=True)).__aenter__()
 
 
 async def test_credentials_of_a_source_are_in_no_log_and_no_status(place: Path) -> None:
