@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from tests.bench import checks, commits, imports, inprocess, report
+from tests.bench import checks, commits, imports, inprocess, policies, report
 from tests.bench.load import Missing
 
 MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
@@ -15,6 +15,7 @@ MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
     "commit-sqlite": commits.measure_sqlite,
     "commit-postgresql": commits.measure_postgresql,
     "import": imports.measure,
+    "policy-check": policies.measure,
 }
 
 

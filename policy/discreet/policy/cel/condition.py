@@ -39,7 +39,7 @@ class Condition:
     where the path holds another value (as CEL compares), it is false; where the path is absent, evaluate it.
     """
 
-    __slots__ = ("_compiler", "_cost", "_root", "_run", "digest", "equalities", "reads", "text")
+    __slots__ = ("_compiler", "_cost", "_root", "_run", "equalities", "reads", "text")
 
     def __init__(self, text: str, root: Node, schema: Schema) -> None:
         checker = Checker(schema)
@@ -51,7 +51,6 @@ class Condition:
         self._run: Final = self._compiler.compile(root, {})
         self._cost: Final = cost_of(root)
         self.text: Final = text
-        self.digest: Final = digest_of(root)
         self.reads: Final[frozenset[str]] = frozenset(
             path for path in reads_of(root) if path.split(".")[0].split("[")[0] in schema.names
         )
@@ -80,6 +79,11 @@ class Condition:
             return Part(text, node.start, depth, _evaluate(run, cost_of(node), activation, budget))
         except (EvaluationError, CostExceeded) as failure:
             return Part(text, node.start, depth, failure)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the tree, in hex: layout and brackets change nothing. Made when it is asked for."""
+        return digest_of(self._root)
 
     @property
     def root(self) -> Node:

@@ -24,6 +24,8 @@ SPAN: Final = ("start", "end")
 TEXTS: Final = frozenset({"field", "kind", "name", "op", "variable"})
 LISTS: Final = frozenset({"args", "entries", "items", "parts"})
 OPTIONAL: Final = frozenset({"test", "transform"})
+#: The names of the parts of each kind of node, behind its span, in the order of their declaration.
+_PARTS: Final = {made: tuple(each.name for each in fields(made) if each.name not in SPAN) for made in NODES.values()}
 BINARY: Final = frozenset({"==", "!=", "in", *ORDER, *ARITHMETIC})
 NOT_A_TREE: Final = "not the tree of a condition"
 
@@ -51,9 +53,10 @@ def digest_of(root: Node) -> str:
 
 
 def _encode(value: Any, *, spans: bool) -> Any:
-    if type(value).__name__ in NODES and isinstance(value, get_args(Node)):
-        names = [each.name for each in fields(value) if spans or each.name not in SPAN]
-        return [type(value).__name__, *(_encode(getattr(value, name), spans=spans) for name in names)]
+    names = _PARTS.get(type(value))
+    if names is not None:
+        shown = (*SPAN, *names) if spans else names
+        return [type(value).__name__, *(_encode(getattr(value, name), spans=spans) for name in shown)]
     if isinstance(value, tuple):
         return {"nodes": [_encode(each, spans=spans) for each in value]}
     if isinstance(value, bytes):

@@ -10,9 +10,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from discreet.policy.cel.errors import ConditionFailure
-from discreet.policy.cel.nodes import Binary, Call, Const, Has, ListLit, Logic, Macro, Node, Select, Ternary, Unary
+from discreet.policy.cel.nodes import (
+    Binary,
+    Call,
+    Const,
+    Has,
+    ListLit,
+    Logic,
+    Macro,
+    Node,
+    Select,
+    Ternary,
+    Unary,
+    children,
+)
 from discreet.policy.cel.paths import fixed_path
-from discreet.policy.cel.tree import digest_of
 from discreet.policy.cel.values import Duration, Timestamp
 from discreet.policy.lint.known import Facts, Key, key_of
 
@@ -172,9 +184,10 @@ class Bounds:
         """Takes one more part that must be true, or false."""
         while isinstance(part, Unary) and part.op == "!":
             part, negated = part.operand, not negated
-        name = name_of(part)
-        self.impossible = self.impossible or (not negated, name) in self._seen
-        self._seen.add((negated, name))
+        if not isinstance(part, Binary | Logic):  # what those say shows in the values and bounds of paths
+            name = name_of(part)
+            self.impossible = self.impossible or (not negated, name) in self._seen
+            self._seen.add((negated, name))
         if isinstance(part, Logic) and part.op == ("||" if negated else "&&"):
             for below in part.parts:
                 self.take(below, negated=negated)
@@ -243,16 +256,26 @@ def _satisfiable(limits: list[tuple[str, float | int]]) -> bool:
 
 def name_of(node: Node) -> str:
     """Returns a text that is the same for two nodes that say the same in the same words, whatever their layout."""
-    if isinstance(node, Has):
-        path = fixed_path(node.operand)
-        return f"has {path}.{node.field}" if path is not None else digest_of(node)
-    if isinstance(node, Binary) and node.op in _NEGATED:
-        for left, right, op in (
-            (node.left, node.right, node.op),
-            (node.right, node.left, _SWAPPED.get(node.op, node.op)),
-        ):
-            path = fixed_path(left)
-            if path is not None and isinstance(right, Const):
-                return f"{path} {op} {key_of(right.value)}"
+    constant_first = isinstance(node, Binary) and isinstance(node.left, Const) and not isinstance(node.right, Const)
+    if isinstance(node, Binary) and constant_first and node.op in _NEGATED:
+        return name_of(Binary(0, 0, _SWAPPED.get(node.op, node.op), node.right, node.left))
     path = fixed_path(node)
-    return path if path is not None else digest_of(node)
+    if path is not None:
+        return path
+    match node:
+        case Const():
+            return repr(key_of(node.value))
+        case Has():
+            return f"has({name_of(node.operand)}.{node.field})"
+        case Select():
+            return f"({name_of(node.operand)}).{node.field}"
+        case Unary():
+            return f"{node.op}({name_of(node.operand)})"
+        case Binary() | Logic():
+            return f"({f' {node.op} '.join(map(name_of, children(node)))})"
+        case Call():
+            return f"{node.name}({', '.join(map(name_of, node.args))})"
+        case Macro():
+            return f"{node.kind}({node.variable}, {node.test is not None}, {', '.join(map(name_of, children(node)))})"
+        case _:
+            return f"{type(node).__name__}({', '.join(map(name_of, children(node)))})"

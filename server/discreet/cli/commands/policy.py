@@ -1,5 +1,8 @@
 """`discreet policy`: start a policy set, check it, test it. Needs no server."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +75,9 @@ def check(directory: Path, strict: bool) -> None:
     settings = current()
     from discreet.policy.check import check_set
 
-    report = check_set(read_folder(directory))
+    files = read_folder(directory)
+    with _uncollected():
+        report = check_set(files)
     problems, warnings = report.problems, report.warnings
     if settings.output != "pretty":
         from discreet.cli.printing import print_tree
@@ -91,6 +96,18 @@ def check(directory: Path, strict: bool) -> None:
 
 
 policy.add_command(test)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pauses the search for cycles: a large set makes millions of objects that live as long as the command."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def read_folder(directory: Path) -> dict[str, bytes]:
