@@ -30,18 +30,12 @@ Exit code: 0 all passed, 3 problems, 4 failures, too little coverage, or a chang
 
 
 class _Testing(click.Group):
-    """`test DIR ...` runs; `test new ...` writes. A folder called new is `./new`."""
+    """`test DIR ...` is short for `test run DIR ...`. A folder called new or run is `./new` or `./run`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args[:1] != ["new"]:
+        if args[:1] not in ([_RUN], ["new"]):
             args = [_RUN, *args]
         return super().parse_args(ctx, args)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return "" if name == _RUN else name, command, rest
 
 
 @click.group(cls=_Testing)
