@@ -71,6 +71,10 @@ MISTAKES = {
         CASE.replace("n/open", '{record-id: n/open, version: "2"}') + ALLOW,
         '5:14: no version "2" of "n/open" in this test; it has 1',
     ),
+    "a binding that stands twice": (
+        CASE.replace("[n/open]", "[n/open, n/open]") + ALLOW,
+        '5:22: the binding to "n/open" stands twice; keep one, or give each a locator',
+    ),
     "an undeclared principal": (
         CASE.replace("ana", "anna") + ALLOW,
         '4:14: no principal "anna" is declared; did you mean "ana"?',

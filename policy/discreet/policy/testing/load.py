@@ -63,7 +63,9 @@ def load_tests(files: Mapping[str, bytes]) -> tuple[list[LoadedTest], list[Polic
             tests += loaded
     counts = [len(test.cases) + sum(len(sequence.steps) for sequence in test.sequences) for test in tests]
     if sum(counts) > CASES_MAX:
-        where = Place(tests[-1].cases[-1].document.file if tests[-1].cases else "")
+        last = tests[-1]
+        placed = [case.document for case in last.cases] + [one.sequence.document for one in last.sequences]
+        where = Place(placed[-1].file if placed else "")
         problems.append(problem(where, f"there are more than {CASES_MAX} cases", "", Code.LIMIT))
     return tests, problems
 

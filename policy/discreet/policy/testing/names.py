@@ -33,11 +33,23 @@ def name_problems(
         yield from _principal(grant.principal, principals, document, ("grants", at, "principal"))
     for case in cases:
         yield from _whose(case.value.principal, principals, case)
+        yield from _bound_twice(case.value.bindings, case, "bindings")
         for at, bound in enumerate(case.value.bindings):
             if not _meant(bound, case.value):
                 yield from _record(bound, records, case, ("bindings", at))
     for steps in sequences:
         yield from _sequence(steps, records, principals)
+
+
+def _bound_twice(bindings: Sequence[BoundItem], placed: Placed[object], key: str) -> Iterator[PolicyProblem]:
+    """Yields the bindings that stand twice: a request names each place in a record once."""
+    seen: set[tuple[str, str | None, str]] = set()
+    for at, bound in enumerate(bindings):
+        named = bound.record_id, bound.version, bound.locator
+        if named in seen:
+            what = f"the binding to {quoted(bound.record_id)} stands twice"
+            yield problem(placed.place(key, at), what, "keep one, or give each a locator", Code.DUPLICATE)
+        seen.add(named)
 
 
 def _meant(bound: BoundItem, asked: QuestionItem) -> bool:
@@ -80,6 +92,7 @@ def _sequence(steps: Steps, initial: Records, principals: list[str]) -> Iterator
             continue
         if step.principal is not None:
             yield from _whose(step.principal, principals, placed)
+        yield from _bound_twice(step.bindings, placed, verb)
         for at, bound in enumerate(step.bindings):
             if not _meant(bound, step):
                 yield from _record(bound, records, placed, (verb, at))
