@@ -27,7 +27,7 @@ SETS = {
     "starter": starter_files(),
     "cases": {path.name: path.read_bytes() for path in sorted((ROOT / "tests" / "cases").glob("*.yaml"))},
     **{
-        folder.name: {path.name: path.read_bytes() for path in sorted(folder.glob("*.yaml"))}
+        folder.name: {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.yaml"))}
         for folder in sorted((ROOT / "policy" / "examples").iterdir())
         if folder.is_dir()
     },

@@ -1,0 +1,1 @@
+"""The policy sets under policy/examples: what people copy."""
