@@ -13,7 +13,7 @@ from discreet.cli.escaping import safe
 from discreet.cli.shapes import from_value, micros
 from discreet.cli.times import format_micros
 from discreet.policy.token import BadToken, decode
-from discreet.policy.words import Gate, Grounding, Moment, Next, Origin, Reason, RecordKind, Verdict
+from discreet.policy.words import Gate, Grounding, Moment, Next, OrderKind, Origin, Reason, RecordKind, Verdict
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.v1.index_pb2 import Grant, Record
 
 GRANTS_MAX = 1_000
-BEYOND_A_CASE = frozenset({Reason.PRINCIPAL_MISMATCH, Reason.SESSION_MISMATCH, Reason.POLICY_REVISION_CHANGED})
+BEYOND_A_CASE = frozenset({Reason.PRINCIPAL_MISMATCH, Reason.SESSION_MISMATCH})
 LONGEST = "36500d"
 
 
@@ -53,7 +53,7 @@ class Recorded:
         tree: dict[str, object] = {
             "apiVersion": "discreet/v1",
             "kind": "PolicyTest",
-            "name": f"recorded-{self.decision.decision_id[:8].lower()}",
+            "name": f"recorded-{self.decision.decision_id[-8:].lower()}",
             "now": format_micros(micros(self.record.at)),
             "tenant": self.record.tenant,
         }
@@ -65,7 +65,8 @@ class Recorded:
         reason, gate = Reason(self.decision.reason), Gate(self.decision.gate)
         if gate is Gate.DEPENDENCY or not self.record.token:
             raise InputError("nothing was read for this decision: a service failed", "name another decision")
-        if reason in BEYOND_A_CASE or not self.decision.grounding:
+        overtaken = self.decision.order.kind == OrderKind.OVERTAKEN.value
+        if reason in BEYOND_A_CASE or overtaken or not self.decision.grounding:
             what = f"no single case makes this decision ({reason.short})"
             raise InputError(what, "write a sequence: with a commit, and what came after it")
 
@@ -163,8 +164,10 @@ class Recorded:
 
     def _retrieved(self, binding: "Binding") -> str:
         """Under which state it was read; whether the receipt was right shows in the decision alone."""
-        if not binding.receipt or self.decision.reason == Reason.NOT_RETRIEVED.value:
+        if not binding.granted_under:
             return ""
+        if self.decision.reason == Reason.NOT_RETRIEVED.value:
+            return "without-receipt"
         try:
             read, now = decode(binding.granted_under), decode(self.record.token)
         except BadToken:

@@ -138,3 +138,28 @@ async def test_what_cannot_be_written_is_said(place: Path, spawned: Spawned) -> 
     assert (await asyncio.to_thread(new, place, *asked)).code == 0
     assert file.read_text().startswith("# Decision ")
     assert (await asyncio.to_thread(new, place, *asked)).code == 2
+
+
+async def test_under_which_state_a_binding_was_read_is_part_of_the_case(place: Path) -> None:
+    """F12, B2: what a policy demands of tokens and receipts is decided again as it was, each cause its own."""
+    demands = "name: more\nrequires: { retrieved-in-session: true, same-grant-revision: true }\n"
+    policy = {**POLICY, "more.yaml": RULES.replace("name: more\n", demands)}
+    server = await spawn(place, make_repo(place / "policy", policy).path)
+    try:
+        agent = server.lines.agent
+        await server.lines.collector.put(document())
+        read = await agent.check(check(moment=RETRIEVE))
+        given = {"receipt": read.results[0].receipts[0], "granted_under": read.token}
+        asked = [check(segment("s1", binding(**given))), check(segment("s1", binding(granted_under=read.token)))]
+        answers = [await agent.check(one) for one in asked]
+        grant = index_pb2.GrantScopeRequest(tenant=TENANT, principal_id="ana", scope="board", reason="member")
+        await server.lines.operator.call(grant)
+        answers.append(await agent.check(asked[0]))
+        files = {name: text.encode() for name, text in policy.items()}
+        for answer, reason in zip(answers, ("ALLOW", "NOT_RETRIEVED", "AUTH_REVISION_CHANGED"), strict=True):
+            ended = await asyncio.to_thread(new, place, "--from", answer.results[0].decision_id)
+            assert reason in ended.out
+            (result,) = run_tests(files | {"recorded_test.yaml": ended.out.encode()})
+            assert list(map(str, result.differences)) == [], reason
+    finally:
+        await server.terminate()

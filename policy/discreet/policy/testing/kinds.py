@@ -112,9 +112,12 @@ class BoundItem(NamedItem):
 
 
 class BindingItem(BoundItem):
-    """A binding of a case's segment. `retrieved`: with the receipt and token of a RETRIEVE in the session."""
+    """A binding of a case's segment. `retrieved`: with the receipt and token of a RETRIEVE in the session.
 
-    retrieved: Literal["now", "under-earlier-policy", "before-grants-changed"] | None = None
+    `without-receipt`: with the token of the present state alone.
+    """
+
+    retrieved: Literal["now", "under-earlier-policy", "before-grants-changed", "without-receipt"] | None = None
 
 
 class PeriodItem(Strict):

@@ -47,6 +47,7 @@ SEGMENT_ID: Final = "segment-1"
 _TOKENS: Final = {
     "now": token.encode(token.Token(EPOCH, NOW_SEQ, POLICY_NUMBER)),
     "under-earlier-policy": token.encode(token.Token(EPOCH, NOW_SEQ, POLICY_NUMBER - 1)),
+    "without-receipt": token.encode(token.Token(EPOCH, NOW_SEQ, POLICY_NUMBER)),
     "before-grants-changed": token.encode(token.Token(EPOCH, _BEFORE_GRANTS, POLICY_NUMBER)),
 }
 
@@ -172,7 +173,7 @@ def _request(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFacts
     for item in case.bindings:
         bound = binding_of(item, records)
         if item.retrieved is not None:
-            receipt = receipts.issue((KEY,), bare, bound)
+            receipt = receipts.issue((KEY,), bare, bound) if item.retrieved != "without-receipt" else ""
             bound = bound._replace(receipt=receipt, granted_under=_TOKENS[item.retrieved])
         bindings.append(bound)
     digest = hashlib.sha256(case.name.encode()).hexdigest()
