@@ -7,7 +7,7 @@ from tests.tidy.tree import SOURCE_ROOTS, python_files, repository_files
 TOP = {
     *("pyproject.toml", "proto", "policy", "server", "client", "tests", "README.md"),
     *("docs", "Makefile", "CHANGELOG.md", "LICENSE", "requirements.lock"),
-    *(".ci", ".editorconfig", ".gitignore"),
+    *(".ci", ".editorconfig", ".gitignore", ".pre-commit-hooks.yaml"),
 }
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 

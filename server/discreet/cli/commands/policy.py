@@ -98,6 +98,17 @@ def check(directory: Path, strict: bool) -> None:
 policy.add_command(test)
 
 
+@policy.command(epilog="\b\nExample:\n  discreet policy schema > policies/.schema.json")
+@shared_options
+def schema() -> None:
+    """Print the JSON Schema of policy files, for editors to complete and check by."""
+    import json
+
+    from discreet.policy.json_schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Pauses the search for cycles: a large set makes millions of objects that live as long as the command."""
