@@ -43,7 +43,7 @@ def judge(results: Sequence[CaseResult], directory: Path, wanted: str) -> None:
         raise PolicyTestsFailed(
             f"{len(failed)} of {len(results)} cases failed", "mend the policy, or what the case expects"
         )
-    note(f"{len(results)} cases passed")
+    note("1 case passed" if len(results) == 1 else f"{len(results)} cases passed")
 
 
 def _head(result: CaseResult) -> str:
