@@ -12,9 +12,9 @@ from tests.policy.cel.oracle import ERROR, known_differences, ours, theirs
 from tests.policy.cel.world import activation, lines, outcome_of
 
 #: What the list holds now. Whoever shortens it lowers these; nobody raises them without saying in the list why.
-EXPRESSIONS_MAX: Final = 52
+EXPRESSIONS_MAX: Final = 54
 REASONS_MAX: Final = 13
-PATTERNS_MAX: Final = 7
+PATTERNS_MAX: Final = 8
 
 ENV: Final = cel.NewEnv(variables={"data": cel.Type.DYN, "flag": cel.Type.BOOL, "now": cel.Type.TIMESTAMP})
 TEXT: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
