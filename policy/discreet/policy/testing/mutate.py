@@ -18,7 +18,7 @@ from discreet.policy.snapshot import Rule, Snapshot
 from discreet.policy.testing.branches import Branch, Places, branches, changed, rules_of
 from discreet.policy.testing.load import LoadedTest
 from discreet.policy.testing.run import Prepared
-from discreet.policy.words import Gate
+from discreet.policy.words import Effect, Gate
 
 MUTANTS_MAX: Final = 2_000
 DECISIONS_MAX: Final = 1_000_000
@@ -86,9 +86,12 @@ def mutate(files: Mapping[str, bytes], prepared: list[Prepared]) -> Mutation:
 
 
 def mutants_of(snapshot: Snapshot) -> Iterator[Mutant]:
-    """Yields every change: a rule left out; a condition, or a part of one, negated or left out."""
+    """Yields every change: a rule left out or turned round; a condition, or a part of one, negated or left out."""
     for rule in rules_of(snapshot):
         yield Mutant(rule.id, f"the rule {rule.id} left out", None, None)
+        if not rule.observe:
+            other = Effect.WITHHOLD if rule.effect is Effect.ALLOW else Effect.ALLOW
+            yield Mutant(rule.id, f"the rule {rule.id} turned round", None, replace(rule, effect=other, advice=False))
         if rule.when is None:
             continue
         for branch in branches(rule.when):
