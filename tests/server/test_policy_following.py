@@ -15,7 +15,6 @@ import pytest
 from grpc_health.v1 import health_pb2  # type: ignore[import-untyped] # ships no types
 
 from discreet.server.errors import PolicyRefused
-from discreet.server.policies.compile import compile_row
 from discreet.v1 import common_pb2, server_pb2
 from tests.server.support import (
     POLICY,
@@ -330,33 +329,6 @@ async def test_a_revision_published_elsewhere_is_taken_from_sql(running: Running
         check(segment("s1", binding("notes/plan")), moment=common_pb2.MOMENT_RETRIEVE)
     )
     assert (verdicts(answer), answer.policy.number) == ([("ALLOW", "NONE")], 2)
-
-
-async def test_a_server_serves_one_environment_of_its_set(place: Path, repo: PolicyRepo) -> None:
-    """E1, F12: the environment's values hold, and the set is not served in none or in another."""
-    for name, portals in (("production", "portal"), ("rehearsal", "rehearsal-portal")):
-        given = f"name: {name}\nparameters: {{portals: [{portals}]}}\n"
-        (repo.path / f"{name}.yaml").write_text(f"apiVersion: discreet/v1\nkind: Environment\n{given}")
-    with (repo.path / "discreet.yaml").open("a") as declared:
-        declared.write("parameters: {portals: {type: list}}\n")
-    claims = "apiVersion: discreet/v1\nkind: DisclosurePolicy\nname: claims\nempty: true\n"
-    (repo.path / "claims.yaml").write_text(claims + "principal-scopes: {claimed-from: {parameter: portals}}\n")
-    digests = set()
-    for name in ("production", "rehearsal"):
-        async with in_process(config_of(place, repo.path, dirty=True, environment=name)) as running:
-            held = running.server.policies.snapshot
-            assert held is not None
-            assert held.environment == name
-            assert held.claimed_scopes_from == {"portal" if name == "production" else "rehearsal-portal"}
-            row = await running.server.store.policy_row(0)
-            assert row is not None
-            again = compile_row(row)
-            assert (again.digest, again.environment) == (held.digest, name)
-            assert again.claimed_scopes_from == held.claimed_scopes_from
-            digests.add(held.digest)
-    assert len(digests) == 2
-    with pytest.raises(PolicyRefused, match="choose one of production, rehearsal"):
-        await in_process(config_of(place, repo.path, dirty=True)).__aenter__()
 
 
 async def test_credentials_of_a_source_are_in_no_log_and_no_status(place: Path) -> None:

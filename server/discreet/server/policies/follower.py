@@ -183,7 +183,10 @@ class Policies:
             commit=snapshot.commit,
             digest=snapshot.digest,
             dirty=snapshot.dirty,
+            environment=snapshot.environment,
         )
+        if snapshot.environment != self._environment:
+            self._log.warning("servers of this database are told different environments", told=self._environment)
 
     async def at_least(self, number: int) -> Snapshot | None:
         """The snapshot in force once it is that revision or a later one; None where SQL has none to give."""
