@@ -21,7 +21,7 @@ from tests.policy.testing.test_sequences import LIFE, RECEIPTS
 WHOLE = HEAD + MATRIX + TABLE + LIFE + RECEIPTS.removeprefix("sequences:\n")
 (DOCUMENT,), _ = read("a_test.yaml", WHOLE.encode())
 TREE: dict[str, Any] = json.loads(json.dumps(plain(DOCUMENT.root)))
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[Any] = st.sampled_from(
     [
         *(None, True, 7, -1.5, "", "x", "n/open", "ana", "answer", [], {}, [[]], [None], [{}], {"x": {}}),
         *(["n/open", "n/open"], {"record-id": "n/open"}, {"id": "ana"}, {"verdict": "ALLOW"}, {"principal": ["ana"]}),
