@@ -8,7 +8,7 @@ from discreet.policy.check import check_set
 from discreet.policy.lint import overlap
 from discreet.policy.problems import Code
 from tests.policy.lint.warned import of_rules, warned
-from tests.policy.sets.sets import SOURCES, TEXTS_HEAD, a_set, rules
+from tests.policy.sets.sets import SET, SOURCES, TEXTS_HEAD, a_set, rules
 
 NOTES = "effect: ALLOW, moments: [RETRIEVE, PUBLISH], sources: [notes]"
 HOLD = NOTES.replace("ALLOW", "WITHHOLD")
@@ -217,3 +217,35 @@ def test_two_texts_that_say_the_same_are_told_across_files() -> None:
 def test_warnings_of_the_small_set() -> None:
     """The set that the tests start from has none."""
     assert warned(a_set(sources=SOURCES)) == []
+
+
+def environments(production: str, staging: str) -> list[tuple[str, str]]:
+    """Returns the warnings of a rule that a parameter switches, in a set with two environments."""
+    head = "apiVersion: discreet/v1\nkind: Environment\nname: {}\nparameters: {{ closed: {} }}\n"
+    files = a_set(
+        discreet=SET + "parameters:\n  closed: { type: boolean }\n",
+        environments=head.format("production", production) + "---\n" + head.format("staging", staging),
+        rules=rules(f"{{id: a, {NOTES}}}", f"{{id: w, {HOLD}, when: parameters.closed}}"),
+    )
+    return [(str(one.place), str(one.code)) for one in warned(files)]
+
+
+def test_what_a_parameter_switches_off_in_one_environment_is_meant() -> None:
+    """E1: a warning holds in every environment."""
+    assert environments("true", "false") == []
+    assert environments("false", "false") == [("rules.yaml:6:85", "never")]
+    assert environments("true", "true") == [("rules.yaml:5:10", "never"), ("rules.yaml:6:85", "always")]
+
+
+def test_what_stands_in_a_named_condition_is_told_at_the_rule_that_uses_it() -> None:
+    """E1, POL-07: a rule's own part at its own place, a named condition where it is used."""
+    named = (
+        "apiVersion: discreet/v1\nkind: Definitions\nname: names\nconditions:\n"
+        '  open: document.attributes.tags.all(t, t != "secret")\n  desk: has(document.attributes.desk)\n'
+    )
+    both = 'conditions.desk && conditions.open && request.moment != "publish"'
+    policy = rules(f"{{id: a, {NOTES}, when: '{both}'}}")
+    found = [(str(one.place), str(one.code)) for one in warned(a_set(rules=policy, names=named))]
+    column = policy.splitlines()[4].index('"publish"') + 1
+    start = policy.splitlines()[4].index("conditions.open") + 1
+    assert found == [(f"rules.yaml:5:{start}", "empty-list"), (f"rules.yaml:5:{column}", "never")]
