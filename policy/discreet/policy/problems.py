@@ -49,7 +49,7 @@ class Code(StrEnum):
     IMPLIED = "implied"
     EMPTY_LIST = "empty-list"
     ABSENT = "absent"
-    MASKED = "masked"
+    SHADOWED = "shadowed"
     WORDS = "words"
 
 

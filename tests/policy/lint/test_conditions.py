@@ -229,7 +229,7 @@ def test_a_withhold_that_errs_where_something_is_absent_is_told(condition: str, 
     assert [one for one in of_condition(condition) if one[0] == "absent"] == []
 
 
-MASKED = [
+SHADOWED = [
     ('document.scopes.exists(document, document == "x")', 'document.scopes.exists(document, document == "x")'),
     ('principal.scopes.all(now, now != "x")', 'principal.scopes.all(now, now != "x")'),
     (f'{A}.basis == "audited"', f'{A}.basis == "audited"'),
@@ -240,7 +240,7 @@ MASKED = [
 ]
 
 
-@pytest.mark.parametrize("condition, rest", MASKED)
+@pytest.mark.parametrize("condition, rest", SHADOWED)
 def test_a_name_behind_which_another_hides_is_told(condition: str, rest: str) -> None:
     """E1: a loop variable called like what a condition reads, an attribute called like a field of the index."""
-    assert of_condition(condition) == ([("masked", rest)] if rest else [])
+    assert of_condition(condition) == ([("shadowed", rest)] if rest else [])

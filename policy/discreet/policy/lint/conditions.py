@@ -25,7 +25,7 @@ def condition_warnings(rule: Judged) -> Iterator[PolicyProblem]:
     if rule.condition is None:
         return
     yield from _unequal(rule, rule.condition)
-    yield from _masked(rule, rule.condition)
+    yield from _shadowed(rule, rule.condition)
     yield from _absent(rule, rule.condition)
     if rule.allows and rule.always is None:
         yield from _of_nothing(rule, rule.condition)
@@ -61,18 +61,18 @@ def _unheld(rule: Judged, path: str, text: str, offset: int) -> Iterator[PolicyP
         yield rule.warn_at(offset, f"{path} is never {quoted(text)}", hint, Code.NEVER)
 
 
-def _masked(rule: Judged, condition: Condition) -> Iterator[PolicyProblem]:
+def _shadowed(rule: Judged, condition: Condition) -> Iterator[PolicyProblem]:
     """Names behind which another hides: a variable of a macro, or an attribute of the record called like a field."""
     known = schema_for(rule.item.grounding).names
     for node in _nodes(condition.root):
         if isinstance(node, Macro) and node.variable in known:
             what = f"the variable {quoted(node.variable)} of {node.kind}() hides {node.variable} itself"
-            yield rule.warn_at(node.start, what, "give the variable another name", Code.MASKED)
+            yield rule.warn_at(node.start, what, "give the variable another name", Code.SHADOWED)
         path = fixed_path(node) if not isinstance(node, Const) else None
         name = path.removeprefix("document.attributes.") if path is not None else ""
         if path == f"document.attributes.{name}" and name in DOCUMENT.fields:
             what = f"{path} is whatever the collector wrote there; document.{name} is what the index knows"
-            yield rule.warn_at(node.start, what, f"write document.{name} if that is meant", Code.MASKED)
+            yield rule.warn_at(node.start, what, f"write document.{name} if that is meant", Code.SHADOWED)
 
 
 def _absent(rule: Judged, condition: Condition) -> Iterator[PolicyProblem]:
