@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from discreet.policy.check import check_set
@@ -35,3 +37,14 @@ def test_one_rule_that_another_implies_is_found_among_a_thousand() -> None:
     )
     (found,) = check_set(files).warnings
     assert str(found).startswith('rules/p007.yaml:75:9: the rule "twice" says nothing beyond "r900"')
+
+
+@pytest.mark.parametrize("rules, seconds", [(1_000, 2), (10_000, 15)])
+def test_a_large_set_is_checked_within_its_time(rules: int, seconds: int) -> None:
+    """E1: the one error among them is found; CPU time of the check, so that a busy machine counts for nothing."""
+    planted = rules * 5 // 8
+    files = large_set(rules, FILES, planted)
+    start = time.process_time()
+    (found,) = check_set(files).problems
+    assert time.process_time() - start < seconds
+    assert str(found.place) == place_of(planted, rules, FILES)
