@@ -1,6 +1,7 @@
 """Writes docs/policy-reference.md from the models: `python -m tests.policy.sets.reference`.
 
-A test compares, so that no kind, key, variable, reason or limit is missing or described otherwise than it is.
+A test compares, so that no kind, key, variable, function, gate, reason or limit is missing or described otherwise than
+it is.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from discreet.policy.model.fields import duration_text
 from discreet.policy.outcome import NEXT, fault_of
 from discreet.policy.testing import load, matrix
 from discreet.policy.texts_builtin import BUILTIN, TEXT_CHARS_MAX
-from discreet.policy.words import Reason
+from discreet.policy.words import Gate, Reason
 from discreet.policy.yaml import reader, scalars, source
+from tests.policy.cel import reference as cel
 
 ROOT: Final = Path(__file__).parents[3]
 DOCUMENT: Final = ROOT / "docs" / "policy-reference.md"
@@ -31,10 +33,10 @@ SCHEMA: Final = json_schema()
 HEAD: Final = """\
 # Policy reference
 
-Every kind of document, key, variable, reason and limit of a policy set. It is written from the models that read the
-files (`python -m tests.policy.sets.reference`). The guide, with examples, is [policies.md](policies.md); the language
-of conditions, with every operator, macro and function, is [conditions.md](conditions.md). Editors complete from the
-JSON Schema that `discreet policy schema` prints.
+Every kind of document, key, variable, function, gate, reason and limit of a policy set. It is written from the models
+that read the files (`python -m tests.policy.sets.reference`). The guide, with examples, is [policies.md](policies.md);
+the language of conditions is told in [conditions.md](conditions.md). Editors complete from the JSON Schema that
+`discreet policy schema` prints.
 
 A key without a default has to be given unless its meaning says what its absence means.
 """
@@ -103,6 +105,15 @@ VARIABLES: Final = {
     "binding.version": "the version that it names",
     "binding.locator": "the place within the record; absent for a record that stands behind a bound one",
 }
+#: Each form of each macro, with what it gives and its meaning.
+MACROS_SHOWN: Final = {
+    "x.all(v, test)": "bool | whether the test is true for every item; true for an empty list",
+    "x.exists(v, test)": "bool | whether it is true for one item at least; false for an empty list",
+    "x.exists_one(v, test)": "bool | whether it is true for exactly one",
+    "x.filter(v, test)": "list | the items for which it is true",
+    "x.map(v, value)": "list | the value for each item",
+    "x.map(v, test, value)": "list | the value for each item for which the test is true",
+}
 #: Limit to value, in the order of files, sets, conditions, tests, reports.
 LIMITS: Final[dict[str, int | str]] = {
     "bytes of a file": source.FILE_BYTES_MAX,
@@ -133,7 +144,7 @@ RANGES: Final = {("PolicySet", "use-within"): "50ms to 1m", ("PolicySet", "store
 
 def reference() -> str:
     """Returns the whole document."""
-    parts = [HEAD, *_kinds(), *_texts(), *_variables(), *_names(), *_reasons(), *_limits()]
+    parts = [HEAD, *_kinds(), *_texts(), *_variables(), *_names(), *_functions(), *_gates(), *_reasons(), *_limits()]
     return "\n".join(parts) + "\n"
 
 
@@ -182,7 +193,7 @@ def _type(shown: dict[str, Any]) -> str:
         name = shown["$ref"].removeprefix("#/$defs/")
         enum = SCHEMA["$defs"][name].get("enum")
         if name in {"Reason", "Gate"}:
-            return "a reason, see below" if name == "Reason" else "a gate"
+            return f"a {name.lower()}, see below"
         return _code(enum) if enum else "a case with `matrix`" if name == "Matrix" else f"[{name}](#{name.lower()})"
     if "const" in shown or "enum" in shown:
         return _code(shown.get("enum") or [shown["const"]])
@@ -254,6 +265,23 @@ def _names() -> Iterator[str]:
         yield f"| `{root}.name` | the {what} of that name, from {where} |"
 
 
+def _functions() -> Iterator[str]:
+    yield "\n## Functions of conditions\n"
+    yield "`y` beside a timestamp is a time zone. The macros work on lists, and on the keys of maps written out.\n"
+    yield from cel.functions()
+    yield "| `has(x.y)` | bool | whether a field or key is there |"
+    yield from (f"| `{call}` | {gives} |" for call, gives in MACROS_SHOWN.items())
+    yield "\nAnd the operators `?:`, `||`, `&&`, `!`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `[]` and\n"
+    yield from cel.operators()
+
+
+def _gates() -> Iterator[str]:
+    yield "\n## Gates\n"
+    yield "In this order; a segment is decided at the first that stops it.\n"
+    yield from _table("gate", "what it asks")
+    yield from (f"| `{gate.short}` | {meaning_in_messages('GATE', gate)} |" for gate in Gate)
+
+
 def _reasons() -> Iterator[str]:
     yield "\n## Reasons\n"
     yield "What the audit holds. For those marked `*` readers are told NOT_AVAILABLE. Texts reword the others."
@@ -270,18 +298,24 @@ def _reasons() -> Iterator[str]:
 
 def meaning_of_reason(reason: Reason) -> str:
     """Returns what the published messages say of a reason."""
-    found = re.search(rf"((?:^  //.*\n)+)  REASON_{reason.short} = {reason.value};", PROTO, re.MULTILINE)
-    assert found is not None, reason
+    return meaning_in_messages("REASON", reason)
+
+
+def meaning_in_messages(prefix: str, word: Reason | Gate) -> str:
+    """Returns what the published messages say of a word."""
+    found = re.search(rf"((?:^  //.*\n)+)  {prefix}_{word.short} = {word.value};", PROTO, re.MULTILINE)
+    assert found is not None, word
     return " ".join(line.strip().removeprefix("//").strip() for line in found.group(1).splitlines())
 
 
 def _limits() -> Iterator[str]:
     yield "\n## Limits\n"
-    yield "One past any of them is an error when the set is loaded. Those of conditions stand in"
-    yield "[conditions.md](conditions.md).\n"
+    yield "One past any of them is an error when the set is loaded, or of the evaluation where only that can tell.\n"
     yield from _table("limit", "value")
     for name, value in LIMITS.items():
         yield f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value} |"
+    yield "\nOf a condition:\n"
+    yield from cel.bounds()
 
 
 def main() -> None:
