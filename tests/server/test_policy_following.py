@@ -40,6 +40,8 @@ from tests.server.watching import health
 LISTED = POLICY["sources.yaml"].replace(", listed: false", "")
 NOTES_TOO = POLICY["rules.yaml"].replace("sums, mixed]", "sums, mixed, notes]")
 BAD = "apiVersion: discreet/v1\nkind: DisclosurePolicy\nname: rules\nrules:\n  - id: x\n    efect: ALLOW\n"
+TWICE = POLICY["rules.yaml"] + "rules: []\n"
+BOMB = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9 if n else ['x'] * 9)}]\n" for n in range(9))
 FAILING_TEST = """apiVersion: discreet/v1
 kind: PolicyTest
 name: fails
@@ -121,12 +123,17 @@ async def test_no_decision_sees_half_a_commit(running: Running, repo: PolicyRepo
         ({"rules.yaml": BAD, "sources.yaml": LISTED}, "rules.yaml:6:5"),
         ({"rules_test.yaml": FAILING_TEST, "sources.yaml": LISTED}, "rules_test.yaml:"),
         ({"discreet.yaml": "\x00"}, "discreet.yaml:1:"),
+        ({"rules.yaml": TWICE}, "rules.yaml:"),
+        ({"sources.yaml": LISTED, "zz.yaml": BOMB}, "zz.yaml:1:"),
     ],
 )
 async def test_a_bad_commit_leaves_the_old_revision_in_force_and_says_so(
     running: Running, repo: PolicyRepo, files: dict[str, str], said: str
 ) -> None:
-    """YML-12, F2: all or nothing; status and log name file, line and commit; the next good commit comes into force."""
+    """YML-12, F2: all or nothing; status and log name file, line and commit; the next good commit comes into force.
+
+    YML-01, YML-06: a key that stands twice and nine levels of nine aliases are bad commits like any other.
+    """
     before = (await running.lines.operator.status()).policy
     bad = repo.commit(files)
     status = await refused(running, bad)

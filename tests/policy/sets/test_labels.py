@@ -38,6 +38,15 @@ def test_labels_outside_the_repertoire_are_refused(label: str) -> None:
     assert line.endswith("write lower-case ASCII letters, digits, . _ : -, first a letter or digit, at most 128")
 
 
+@pytest.mark.parametrize("label", ["*", "**", "no*", "kb.*", "kb-?", "not[e]s", "kb/**", "../notes", "%2e%2e"])
+def test_a_rule_has_no_patterns(label: str) -> None:
+    """POL-12: sources and kinds are named one by one; a star is refused, so it never matches more than was meant."""
+    kind = f'moments: [PUBLISH], kinds: ["{label}"]'
+    for text in (RULES.replace("[notes]", f'["{label}"]'), RULES.replace("moments: [PUBLISH]", kind)):
+        (line,) = problems(a_set(rules=text))
+        assert "is no label" in line or "is no kind of segment" in line
+
+
 @pytest.mark.parametrize("label", ["a", "0", "kb-1", "eu:finance.q_1", "n" * 128])
 def test_labels_of_the_repertoire_are_taken_as_they_are(label: str) -> None:
     """A2: labels are compared by exact code points."""
