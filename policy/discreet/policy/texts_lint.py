@@ -36,19 +36,23 @@ _DENIALS: Final = {"en": re.compile("|".join(_DENIALS_EN)), "zh-Hans": re.compil
 
 _CLAIMS_EN: Final = re.compile(
     r"\b(?:latest|newest|current(?:ly)?|presently|nowadays|up[ -]to[ -](?:date|the[ -]minute)|real[ -]?time|most recent"
-    r"|at present|right now|as of (?:now|today)|today'?s|live (?:data|figures?|values?)|last known|best available"
+    r"|at present|right now|as of (?:now|today|this (?:moment|writing))|today'?s|live (?:data|figures?|values?)"
+    r"|at (?:this|the) moment|at this (?:time|point)|freshest|(?:most|newly) updated|recent (?:data|figures?|values?)"
+    r"|last known|best available"
     r"|still (?:valid|accurate|correct|true))\b"
 )
 _CLAIMS_ZH: Final = re.compile(
     "最新|最近(?:的)?(?:数据|數據|数字|結果|结果|一次)|当前|當前|目前|现状|現狀|现在|現在|现时|現時|现值|實時|实时|即时|即時"
-    "|如今|眼下|时下|截至今|截止今|仍(?:然)?(?:有效|准确|準確|正确|正確)"
+    "|如今|眼下|时下|当下|當下|此刻|今日|今天|最近更新|近期(?:的)?(?:数据|數據|数字|數字|结果|結果)|截至今|截止今|仍(?:然)?(?:有效|准确|準確|正确|正確)"
 )
 _EXCUSES_EN: Final = re.compile(
     r"\bfor (?:your |general )?(?:reference|information|orientation|guidance)\b"
-    r"|\breference (?:only|purposes?|values?)\b|\bindicative only\b|\bonly indicative\b"
+    r"|\bfor (?:informational|illustrative|illustration|background)\b|\b(?:as|only) a reference\b"
+    r"|\breference (?:only|purposes?|values?)\b|\b(?:indicative|illustrative) only\b"
+    r"|\b(?:only|merely|purely) (?:indicative|illustrative)\b"
 )
 _EXCUSES_ZH: Final = re.compile(
-    "供.{0,2}(?:参考|參考)|[仅僅只]作?(?:参考|參考)|作为参考|作為參考|(?:参考|參考)(?:值|之用|用途)"
+    "供.{0,4}(?:参考|參考|参阅|參閱)|[仅僅只][作做为為]?(?:参考|參考)|作为参考|作為參考|(?:参考|參考)(?:值|之用|用途)"
 )
 
 _REQUIRED_OF_STALE: Final = {
