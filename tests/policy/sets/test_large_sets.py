@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,11 +44,21 @@ def test_one_rule_that_another_implies_is_found_among_a_thousand() -> None:
 
 
 @pytest.mark.parametrize("rules, seconds", [(1_000, 2), (10_000, 15)])
-def test_a_large_set_is_checked_within_its_time(rules: int, seconds: int) -> None:
-    """E1: the one error among them is found; CPU time of the check, so that a busy machine counts for nothing."""
+def test_a_large_set_is_checked_within_its_time(rules: int, seconds: int, tmp_path: Path) -> None:
+    """E1: the command, its start included, finds the one error; CPU time, so that a busy machine counts for nothing."""
     planted = rules * 5 // 8
-    files = large_set(rules, FILES, planted)
-    start = time.process_time()
-    (found,) = check_set(files).problems
-    assert time.process_time() - start < seconds
-    assert str(found.place) == place_of(planted, rules, FILES)
+    (tmp_path / "rules").mkdir()
+    for name, data in large_set(rules, FILES, planted).items():
+        (tmp_path / name).write_bytes(data)
+    command = [sys.executable, "-m", "discreet.cli", "-o", "json", "policy", "check", str(tmp_path)]
+    before = cpu_of_children()
+    told = subprocess.run(command, capture_output=True, check=False)
+    assert cpu_of_children() - before < seconds
+    (found,) = json.loads(told.stdout)["problems"]
+    assert f"{found['file']}:{found['line']}:{found['column']}" == place_of(planted, rules, FILES)
+
+
+def cpu_of_children() -> float:
+    """Returns the seconds of CPU that ended child processes used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
