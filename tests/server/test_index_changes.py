@@ -9,7 +9,19 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from discreet.v1 import common_pb2, index_pb2
-from tests.server.support import TENANT, Running, audit_rows, check, commit, document, ref, verdicts
+from tests.server.support import (
+    TENANT,
+    Running,
+    audit_rows,
+    binding,
+    check,
+    commit,
+    digest,
+    document,
+    ref,
+    segment,
+    verdicts,
+)
 
 FAR = Timestamp(seconds=4_000_000_000)
 PAST = Timestamp(seconds=1_000_000_000)
@@ -216,3 +228,27 @@ async def test_records_are_listed_a_page_at_a_time(running: Running) -> None:
     assert found == [f"handbook/p{i}" for i in range(7)]
     request.source_label = "handbook"
     assert (await running.lines.operator.refused(request)).code().name == "INVALID_ARGUMENT"
+
+
+async def test_revoked_content_is_refused_whatever_it_is_called(running: Running) -> None:
+    """B7, RET-10: a tombstone by digest refuses new versions and records with the content, and touches no other one."""
+    lines = running.lines
+    same = digest("handbook/leave@1")
+    await lines.collector.put(document(), document("handbook/copy", digest=same))
+    await lines.operator.call(
+        index_pb2.RevokeRetentionRequest(tenant=TENANT, record=ref(), reason="asked to", ticket="T-1")
+    )
+    again = await lines.collector.put(
+        document(version="2", digest=same),
+        document("handbook/new", digest=same),
+        document("handbook/copy", digest=same),
+    )
+    assert [(outcome.kind, outcome.reason) for outcome in again.outcomes] == [
+        (index_pb2.PutOutcome.KIND_REFUSED, common_pb2.REASON_TOMBSTONED),
+        (index_pb2.PutOutcome.KIND_REFUSED, common_pb2.REASON_TOMBSTONED),
+        (index_pb2.PutOutcome.KIND_UNCHANGED, common_pb2.REASON_UNSPECIFIED),
+    ]
+    copy = check(segment("s1", binding("handbook/copy", digest=same)))
+    assert verdicts(await lines.agent.check(copy)) == [("ALLOW", "NONE")]
+    other = await lines.collector.put(document(digest=same), tenant="bolt")
+    assert [outcome.kind for outcome in other.outcomes] == [index_pb2.PutOutcome.KIND_CREATED]

@@ -266,6 +266,14 @@ class Work(Protocol):
         """
         ...
 
+    def tombstones(self, tenant: str, digests: Sequence[str]) -> Mapping[str, Ref]:
+        """A revoked version of each digest that has one."""
+        ...
+
+    def write_tombstone(self, tenant: str, digest: str, ref: Ref) -> None:
+        """Keeps the digest of a version whose retention is revoked in this transaction, for good."""
+        ...
+
     def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
         """Appends revisions with their id's skeleton; returns the last seq.
 

@@ -26,6 +26,8 @@ def register(index: Index, given: RecordFacts, supersedes: Ref | None, snapshot:
     known = index.records.get(given.ref)
     if known is not None:
         _require_content(given, known)
+    else:
+        _require_unburied(index, given)
     _require_origins(index, given)
     if supersedes is not None and supersedes not in index.records:
         raise Refusal("what it supersedes: the record has no such version")
@@ -86,6 +88,12 @@ def _require_content(given: RecordFacts, known: RecordFacts) -> None:
         raise Refusal("TOMBSTONED: the version's retention is revoked")
     if _fixed(given) != _fixed(known):
         raise Refusal("CONTENT_MISMATCH: give new content a new version")
+
+
+def _require_unburied(index: Index, given: RecordFacts) -> None:
+    """Content that was revoked comes back under no other name."""
+    if any(record.revoked is not None and record.digest == given.digest for record in index.records.values()):
+        raise Refusal("TOMBSTONED: this content was revoked for good under another name")
 
 
 def _require_origins(index: Index, given: RecordFacts) -> None:

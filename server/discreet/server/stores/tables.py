@@ -276,6 +276,18 @@ audit_decision_label = Table(
     sqlite_with_rowid=False,
 )
 
+tombstone = Table(
+    "tombstone",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("digest", Id, primary_key=True),
+    Column("record_id", Id, primary_key=True),
+    Column("version", Id, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What was revoked, by content: registration refuses it under any other name. It decides nothing else."""
+
 RECORDING_INSERTS = frozenset(
     table.name
     for table in (
@@ -294,7 +306,7 @@ RECORDING_UPDATES = {"authority": ("seq",)}
 AUDIT_INSERTS = frozenset(name for name in RECORDING_INSERTS if name.startswith("audit_"))
 
 INDEX_INSERTS = (
-    frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision))
+    frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision, tombstone))
     | AUDIT_INSERTS
 )
 """What an index change may insert into."""

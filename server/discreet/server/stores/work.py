@@ -115,6 +115,23 @@ class SqlWork:
         )
         return self._connection.execute(wanted.order_by(_latest.record_id).limit(1)).scalar()
 
+    def tombstones(self, tenant: str, digests: Sequence[str]) -> Mapping[str, Ref]:
+        """A revoked version of each digest that has one; the first by name where there are several."""
+        known = tables.tombstone.c
+        found: dict[str, Ref] = {}
+        for part in _parts(dict.fromkeys(digests)):
+            wanted = sa.select(known.digest, known.record_id, known.version).where(
+                known.tenant == tenant, known.digest.in_(part)
+            )
+            for digest, record_id, version in self._connection.execute(wanted.order_by(known.record_id, known.version)):
+                found.setdefault(digest, Ref(record_id, version))
+        return found
+
+    def write_tombstone(self, tenant: str, digest: str, ref: Ref) -> None:
+        """Keeps the digest of a revoked version, under the number of the event that revoked it."""
+        row = {"tenant": tenant, "digest": digest, "record_id": ref.record_id, "version": ref.version}
+        self._insert("tombstone", [row | {"seq": self._head.seq}])
+
     def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
         """Appends revisions with their id's skeleton; see the port. A version that stands twice gets two revisions."""
         for batch in _without_repeats(records):

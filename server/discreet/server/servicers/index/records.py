@@ -204,6 +204,7 @@ class Records:
             if record.revoked is None:
                 edited = replace(record, revoked=revoke, recorded_at=index.now, step=call.name)
                 index.write_records(tenant, [(edited, skeleton(ref.record_id))])
+                index.write_tombstone(tenant, record.digest, ref)
                 change = Change(call.name, ref, reason=request.reason, ticket=request.ticket)
                 self._transacting.audit(index, call, tenant, [change])
             elif not _same_terms(record.revoked, revoke):

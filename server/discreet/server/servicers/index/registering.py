@@ -64,6 +64,7 @@ class Registration:
         self._currents = {record_id: record.ref for record_id, record in currents.items()}
         self._kinds = {record_id: record.kind for record_id, record in currents.items()}
         self._labels = {record_id: record.source_label for record_id, record in currents.items()}
+        self._tombstones = index.tombstones(tenant, [one.digest for one in inputs])
         self._skeletons: dict[tuple[str, str], str] = {}
         self._written: dict[Ref, RecordFacts] = {}
         self.changes: list[Change] = []
@@ -228,7 +229,7 @@ class Registration:
                 Reason.CONTENT_MISMATCH, f"{path}.record_id: is that of a record of kind {what}, and stays it"
             )
         if known is None:
-            return None
+            return self._buried(given)
         if known.revoked is not None:
             return Refused(Reason.TOMBSTONED, f"{path}: the version's retention is revoked; it cannot be put again")
         if known.digest != given.digest:
@@ -239,6 +240,14 @@ class Registration:
             if mine != theirs:
                 return Refused(Reason.CONTENT_MISMATCH, f"{path}.{name}: the version has another; give a new version")
         return None
+
+    def _buried(self, given: RecordInput) -> Refused | None:
+        """Refuses content that was revoked, whatever it is called now; a version that is there is not touched."""
+        revoked = self._tombstones.get(given.digest)
+        if revoked is None:
+            return None
+        name = f'"{revoked.record_id}" version "{revoked.version}"'
+        return Refused(Reason.TOMBSTONED, f"{given.path}.digest: this content was revoked for good as {name}")
 
     def _origins(self, given: RecordInput) -> Refused | None:
         if given.supersedes is not None and given.supersedes not in self._records:

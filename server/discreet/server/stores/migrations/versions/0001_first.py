@@ -123,6 +123,16 @@ def _records() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "tombstone",
+        _column("tenant", ID),
+        _column("digest", ID),
+        _column("record_id", ID),
+        _column("version", ID),
+        _column("seq", BIG),
+        sa.PrimaryKeyConstraint("tenant", "digest", "record_id", "version"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "record_latest",
         _column("tenant", ID),
         _column("record_id", ID),
