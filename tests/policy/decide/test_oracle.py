@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.policy.words import Effect, Moment, Reason, Verdict
@@ -58,7 +58,6 @@ def test_segments_are_judged_alone() -> None:
         assert list(together) == alone, f"seed {seed}"
 
 
-@settings(max_examples=100)
 @given(st.integers(0, 2**32))
 def test_a_purge_follows_from_a_due_revoke_alone(seed: int) -> None:
     """B7, B8: over random facts and policies, PURGE means that something it rests on is under a due revoke."""
@@ -73,7 +72,6 @@ def test_a_purge_follows_from_a_due_revoke_alone(seed: int) -> None:
             assert result.reason is Reason.RETENTION_REVOKED
 
 
-@settings(max_examples=100)
 @given(st.integers(0, 2**32), st.sampled_from(list(Effect)))
 def test_no_policy_changes_a_purge_and_none_opens_a_gate(seed: int, effect: Effect) -> None:
     """B11, F12: with every rule and demand exchanged, what a gate before the rules stopped stays stopped, alike."""
@@ -85,7 +83,6 @@ def test_no_policy_changes_a_purge_and_none_opens_a_gate(seed: int, effect: Effe
         assert (after.verdict is Verdict.PURGE) == (before.verdict is Verdict.PURGE)
 
 
-@settings(max_examples=100)
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
 def test_a_further_withholding_rule_never_opens(seed: int, other: int) -> None:
     """F12: adding a withholding rule, whatever its condition, never turns WITHHOLD or PURGE into ALLOW."""

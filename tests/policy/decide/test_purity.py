@@ -41,7 +41,7 @@ def test_each_segment_of_a_call_is_seen_as_itself() -> None:
     assert [r.verdict is Verdict.ALLOW for r in asked.ask().results] == [kind == "answer" for kind in kinds]
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.integers(0, 2**32))
 def test_the_same_inputs_give_the_same_bytes_whatever_was_decided_between(seed: int) -> None:
     """F8, A14: deciding again after other decisions gives the same reply and the same row, bit for bit."""
@@ -52,7 +52,7 @@ def test_the_same_inputs_give_the_same_bytes_whatever_was_decided_between(seed: 
     assert (reply_bytes(asked), row_bytes(asked)) == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.integers(0, 2**32))
 def test_the_order_of_records_and_grants_changes_nothing(seed: int) -> None:
     """POL-18, F8: what the index returned first has no meaning."""

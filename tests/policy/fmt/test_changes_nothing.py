@@ -146,7 +146,7 @@ def test_any_bytes_are_laid_out_or_refused(data: bytes) -> None:
     holds(b"apiVersion: discreet/v1\nkind: Texts\nname: x\n" + data)
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(some_rules(), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_a_layout_changes_no_decision(rules: list[dict[str, object]], order: random.Random, files: int) -> None:
     """E1: generated sets decide a battery of questions alike, and compile to the same rules."""

@@ -141,7 +141,7 @@ def test_any_condition_of_the_language_can_be_judged() -> None:
     assert judged_so_far > 500
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(some_rules(), st.randoms(use_true_random=False))
 def test_a_rule_that_is_told_to_be_idle_can_be_taken_out(rules: list[dict[str, object]], order: random.Random) -> None:
     """E1, POL-14: implied, never true, or withheld whole: without it every question has the same verdict."""

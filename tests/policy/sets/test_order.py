@@ -159,7 +159,7 @@ def some_rules(draw: st.DrawFn) -> list[dict[str, object]]:
     return rules
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(some_rules(), st.randoms(use_true_random=False), st.integers(1, 4))
 def test_the_order_of_rules_files_and_keys_changes_no_decision(
     rules: list[dict[str, object]], order: random.Random, files: int
@@ -190,7 +190,7 @@ def test_a_specific_withhold_beats_a_general_allow_in_every_order(swapped: bool)
             assert result.decision.verdict.name == "ALLOW"
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(some_rules(), some_rules(), st.integers(0, 7))
 def test_adding_a_withholding_rule_never_allows_more(
     rules: list[dict[str, object]], more: list[dict[str, object]], place: int
