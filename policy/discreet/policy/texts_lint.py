@@ -38,7 +38,7 @@ _CLAIMS_EN: Final = re.compile(
     r"\b(?:latest|newest|current(?:ly)?|presently|nowadays|up[ -]to[ -](?:date|the[ -]minute)|real[ -]?time|most recent"
     r"|at present|right now|as of (?:now|today|this (?:moment|writing))|today'?s|live (?:data|figures?|values?)"
     r"|at (?:this|the) moment|at this (?:time|point)|freshest|(?:most|newly) updated|recent (?:data|figures?|values?)"
-    r"|last known|best available"
+    r"|last known|best available|stands? (?:now|today)"
     r"|still (?:valid|accurate|correct|true))\b"
 )
 _CLAIMS_ZH: Final = re.compile(
@@ -47,12 +47,12 @@ _CLAIMS_ZH: Final = re.compile(
 )
 _EXCUSES_EN: Final = re.compile(
     r"\bfor (?:your |general )?(?:reference|information|orientation|guidance)\b"
-    r"|\bfor (?:informational|illustrative|illustration|background)\b|\b(?:as|only) a reference\b"
+    r"|\bfor (?:informational|illustrative|illustration|background)\b|\b(?:as|only) a (?:reference|(?:rough )?guide)\b|\bguide only\b"
     r"|\breference (?:only|purposes?|values?)\b|\b(?:indicative|illustrative) only\b"
     r"|\b(?:only|merely|purely) (?:indicative|illustrative)\b"
 )
 _EXCUSES_ZH: Final = re.compile(
-    "供.{0,4}(?:参考|參考|参阅|參閱)|[仅僅只][作做为為]?(?:参考|參考)|作为参考|作為參考|(?:参考|參考)(?:值|之用|用途)"
+    "[仅僅只]供|供.{0,4}(?:参考|參考|参阅|參閱|借鉴|借鑒)|[仅僅只][作做为為]?(?:参考|參考)|作为参考|作為參考|(?:参考|參考)(?:值|之用|用途)"
 )
 
 _REQUIRED_OF_STALE: Final = {

@@ -49,6 +49,7 @@ CLAIMS = [
     "Correct as of today.",
     "The last known value.",
     "The freshest number we hold.",
+    "The value as it stands now.",
     "The value at this moment.",
     "Recent figures are given instead.",
     "Ｌａｔｅｓｔ figure.",
@@ -73,12 +74,14 @@ EXCUSES = [
     "For informational purposes.",
     "The figure may serve as a reference.",
     "Merely illustrative.",
+    "A rough guide only.",
     "仅供参考。",
     "旧数据，供您参考。",
     "仅作参考",
     "仅做参考",
     "供您查阅参考。",
     "仅供参阅。",
+    "以下为旧数据，仅供借鉴。",
     "参考值。",
 ]
 
