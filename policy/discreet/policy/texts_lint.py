@@ -47,7 +47,8 @@ _CLAIMS_ZH: Final = re.compile(
 )
 _EXCUSES_EN: Final = re.compile(
     r"\bfor (?:your |general )?(?:reference|information|orientation|guidance)\b"
-    r"|\bfor (?:informational|illustrative|illustration|background)\b|\b(?:as|only) a (?:reference|(?:rough )?guide)\b|\bguide only\b"
+    r"|\bfor (?:informational|illustrative|illustration|background)\b"
+    r"|\b(?:as|only) a (?:reference|(?:rough )?guide)\b|\bguide only\b"
     r"|\breference (?:only|purposes?|values?)\b|\b(?:indicative|illustrative) only\b"
     r"|\b(?:only|merely|purely) (?:indicative|illustrative)\b"
 )
