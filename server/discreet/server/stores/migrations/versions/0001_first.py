@@ -26,6 +26,7 @@ def upgrade() -> None:
     """Creates every table, and on PostgreSQL the commit."""
     _authority()
     _records()
+    _tombstones_and_latest()
     _grants()
     _ledger()
     _audit()
@@ -122,6 +123,9 @@ def _records() -> None:
         sa.PrimaryKeyConstraint("tenant", "record_id", "version", "revision"),
         sqlite_with_rowid=False,
     )
+
+
+def _tombstones_and_latest() -> None:
     op.create_table(
         "tombstone",
         _column("tenant", ID),
