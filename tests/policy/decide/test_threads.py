@@ -47,7 +47,7 @@ def asked(under: Snapshot, of: World) -> tuple[Verdict, Reason, str]:
 
 def test_no_decision_is_another_s_while_policies_are_loaded() -> None:
     """POL-11, F2: eight threads, two policies each, each check with a verdict of its own, sets loaded all the while."""
-    barrier, stop = threading.Barrier(THREADS), threading.Event()
+    barrier, stop = threading.Barrier(THREADS + 1), threading.Event()
 
     def ask(number: int) -> list[str]:
         mine, next_one = f"d{number}", f"d{(number + 1) % THREADS}"
@@ -64,12 +64,10 @@ def test_no_decision_is_another_s_while_policies_are_loaded() -> None:
                 faults.append(f"{mine}: {found}")
         return faults
 
-    def load() -> int:
-        loaded = 0
+    def load() -> None:
+        barrier.wait()
         while not stop.is_set():
-            policy(f"r{loaded}")
-            loaded += 1
-        return loaded
+            policy("other")
 
     with ThreadPoolExecutor(THREADS + 1) as pool:
         asking = [pool.submit(ask, number) for number in range(THREADS)]
@@ -78,4 +76,4 @@ def test_no_decision_is_another_s_while_policies_are_loaded() -> None:
             assert [fault for each in asking for fault in each.result()] == []
         finally:
             stop.set()
-        assert loading.result() > 0
+        loading.result()
