@@ -14,7 +14,7 @@ from tests.policy.decide.world import World, record, world
 from tests.policy.sets.sets import SET, a_set, rules
 
 THREADS: Final = 8
-ROUNDS: Final = 250
+ROUNDS: Final = 2_000
 """Of two checks for each thread, each under its own policy."""
 SOURCES: Final = """\
 apiVersion: discreet/v1
