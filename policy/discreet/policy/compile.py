@@ -146,6 +146,7 @@ def _snapshot(loaded: Loaded, rules: list[Rule], *, commit: str, number: int, di
         requires=_requires(loaded),
         claimed_scopes_from=_claimed_from(loaded),
         audit_checks=chosen.audit.checks,
+        masked_attributes=frozenset(chosen.audit.mask),
         policy_max_age_us=chosen.policy_max_age,
         use_within_ms=chosen.use_within // 1000,
         store_within_us=chosen.store_within,

@@ -18,14 +18,15 @@ _KIND: Final = {
 }
 _POLICY: Final[Mapping[str, Mapping[str, str]]] = {
     "PolicySet": {
-        "audit": "What must be durable before an answer leaves.",
+        "audit": "What must be durable before an answer leaves, and what the audit may not hold.",
         "policy-max-age": "Withhold everything once the repository could not be read for so long; `none`: never.",
         "use-within": "How long an ALLOW may be acted on.",
         "store-within": "How long a committed segment may wait to be stored.",
         "parameters": "What differs between environments: name to declaration.",
     },
     "Audit": {
-        "checks": "`required`: the row of a check is durable first; `none`: checks leave none, commits always do."
+        "checks": "`required`: the row of a check is durable first; `none`: checks leave none, commits always do.",
+        "mask": "Attributes of principals whose values no audit row holds, at most 64; left out: none.",
     },
     "ParameterItem": {
         "type": "What its values are.",

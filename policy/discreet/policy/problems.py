@@ -50,6 +50,7 @@ class Code(StrEnum):
     EMPTY_LIST = "empty-list"
     ABSENT = "absent"
     SHADOWED = "shadowed"
+    MASKED = "masked"
     WORDS = "words"
 
 

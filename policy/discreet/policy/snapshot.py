@@ -122,3 +122,5 @@ class Snapshot:
     store_within_us: int = 600_000_000
     environment: str = ""
     """The environment that the set was compiled for; empty: it declares none."""
+    masked_attributes: frozenset[str] = frozenset()
+    """Attributes of principals whose values no audit row holds."""

@@ -128,7 +128,7 @@ class AuditRow(_message.Message):
 
     @_builtins.property
     def principal_attributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditAttribute]:
-        """The principal's attributes as the caller gave them, in the order of their names."""
+        """The principal's attributes as the caller gave them, in the order of their names; masked ones without value."""
 
     @_builtins.property
     def policy(self) -> _common_pb2.PolicyRevision:
@@ -213,19 +213,25 @@ class AuditAttribute(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
+    MASKED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The attribute's name."""
     value: _builtins.str
-    """The value as canonical JSON."""
+    """The value as canonical JSON; empty where masked."""
+    masked: _builtins.bool
+    """The policy removes the value before the row is written, and so does the server where no policy is in force; decisions
+    that read it cannot be replayed.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         value: _builtins.str = ...,
+        masked: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["masked", b"masked", "name", b"name", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -65,6 +65,10 @@ class Recorded:
         reason, gate = Reason(self.decision.reason), Gate(self.decision.gate)
         if gate is Gate.DEPENDENCY or not self.record.token:
             raise InputError("nothing was read for this decision: a service failed", "name another decision")
+        masked = [one.name for one in self.answer.principal_attributes if one.masked]
+        if masked:
+            what = f"the audit holds no value of {', '.join(masked)}: the policy masks it"
+            raise InputError(what, "write the case by hand, with a value of your own")
         overtaken = self.decision.order.kind == OrderKind.OVERTAKEN.value
         if reason in BEYOND_A_CASE or overtaken or not self.decision.grounding:
             what = f"no single case makes this decision ({reason.short})"

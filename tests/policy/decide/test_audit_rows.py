@@ -116,6 +116,46 @@ def test_what_the_caller_vouches_for_stands_in_the_row_and_not_in_the_reply() ->
     assert b"desk" not in reply_bytes(trusting)
 
 
+def _claiming(attributes: dict[str, object], **policy: object) -> World:
+    plain = figure_world()
+    principal = edit(plain.principal, attributes=attributes)
+    return edit(plain, principal=principal, snapshot=edit(plain.snapshot, **policy))
+
+
+def test_a_masked_attribute_leaves_its_name_and_no_value() -> None:
+    """F4, OBS-03: whatever the value is made of, and whatever the outcome; the others stand as they were given."""
+    masked = {"masked_attributes": frozenset({"staff_number", "notes", "absent"})}
+    given = _claiming({"staff_number": SECRETS[0], "desk": "north", "notes": {SECRETS[1]: [SECRETS[2]]}}, **masked)
+    assert [(a.name, a.value, a.masked) for a in row(given).principal_attributes] == [
+        ("desk", '"north"', False),
+        ("notes", "", True),
+        ("staff_number", "", True),
+    ]
+    for fault in (None, *FAULTS):
+        faulty = fault.change(passing()) if fault is not None else passing()
+        snapshot = edit(faulty.snapshot, **masked)
+        held = edit(faulty, snapshot=snapshot, principal=edit(faulty.principal, attributes=given.principal.attributes))
+        assert not [secret for secret in SECRETS if secret.encode() in reply_bytes(held) + row_bytes(held)]
+
+
+def test_rows_that_differ_in_a_masked_value_alone_are_the_same() -> None:
+    """A14, F7: nothing of the value, not its type nor its length, is in the bytes."""
+    values: list[object] = ["a", SECRETS[0], 7, None, "", {"deep": [1]}]
+    rows = {row_bytes(_claiming({"desk": value}, masked_attributes=frozenset({"desk"}))) for value in values}
+    assert len(rows) == 1
+    assert len({row_bytes(_claiming({"desk": value})) for value in values}) == len(values)
+
+
+def test_without_a_policy_in_force_no_attribute_keeps_its_value() -> None:
+    """F4, OBS-03: what the policy would mask is not known, and nothing was decided by it."""
+    given = _claiming({"desk": SECRETS[0]})
+    call = CallRecord(AuditAct.CHECK, given.request, "r", NOW, "i", given.caller, None, None, "", ("d",))
+    body = audit_row(withhold_all(given.request, None, Reason.DEPENDENCY_UNAVAILABLE), call)
+    assert SECRETS[0].encode() not in body
+    (attribute,) = audit_pb2.AuditRow.FromString(body).principal_attributes
+    assert (attribute.name, attribute.value, attribute.masked) == ("desk", "", True)
+
+
 def _changed(given: World) -> set[tuple[str, str, int, int]]:
     (decision,) = row(given).decisions
     return {(c.kind, c.id, c.from_revision, c.to_revision) for c in decision.changed}

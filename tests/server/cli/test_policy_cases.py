@@ -140,6 +140,29 @@ async def test_what_cannot_be_written_is_said(place: Path, spawned: Spawned) -> 
     assert (await asyncio.to_thread(new, place, *asked)).code == 2
 
 
+async def test_a_decision_on_masked_attributes_is_no_case(place: Path) -> None:
+    """F4, E1: the value is nowhere in what Explain tells, and what is missing for a case is said by name."""
+    policy = {**POLICY, "more.yaml": RULES}
+    policy["discreet.yaml"] += "audit: { mask: [desk] }\n"
+    server = await spawn(place, make_repo(place / "policy", policy).path)
+    try:
+        await server.lines.collector.put(document())
+        attributes = {"desk": common_pb2.Value(string_value="planted"), "age": common_pb2.Value(int_value=7)}
+        principal = disclosure_pb2.Principal(id="cy", attributes=attributes)
+        answer = await server.lines.agent.check(_as(segment("s1", binding()), principal))
+        decision_id = answer.results[0].decision_id
+        ended = await asyncio.to_thread(new, place, "--from", decision_id)
+        assert (ended.code, ended.out) == (2, "")
+        assert "the audit holds no value of desk" in ended.err
+        whole = ("--socket-dir", str(place / "s"), "--tenant", TENANT, "-o", "json", "audit", "explain", decision_id)
+        told = await asyncio.to_thread(discreet, *whole)
+        assert told.code == 0, told.err
+        assert "planted" not in told.out
+        assert '"masked": true' in told.out
+    finally:
+        await server.terminate()
+
+
 async def test_under_which_state_a_binding_was_read_is_part_of_the_case(place: Path) -> None:
     """F12, B2: what a policy demands of tokens and receipts is decided again as it was, each cause its own."""
     demands = "name: more\nrequires: { retrieved-in-session: true, same-grant-revision: true }\n"

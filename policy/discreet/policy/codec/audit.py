@@ -50,7 +50,7 @@ def audit_row(decided: Decided, call: CallRecord) -> bytes:
         moment=number(request.moment),
         principal_id=request.principal.id,
         claimed_scopes=request.principal.claimed_scopes if claims_count else (),
-        principal_attributes=_attributes(request),
+        principal_attributes=_attributes(request, call.snapshot),
         session_id=request.session_id,
         answer_id=request.answer_id,
         locale=request.locale,
@@ -64,11 +64,18 @@ def audit_row(decided: Decided, call: CallRecord) -> bytes:
     return row.SerializeToString(deterministic=True)
 
 
-def _attributes(request: Request) -> list[pb.AuditAttribute]:
+def _attributes(request: Request, snapshot: Snapshot | None) -> list[pb.AuditAttribute]:
+    """The attributes by name; without a policy in force nobody knows which it masks, so none keeps its value."""
     return [
-        pb.AuditAttribute(name=name, value=json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+        pb.AuditAttribute(name=name, masked=True)
+        if snapshot is None or name in snapshot.masked_attributes
+        else pb.AuditAttribute(name=name, value=_canonical(value))
         for name, value in sorted(request.principal.attributes.items())
     ]
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _facts(decided: Decided, facts: Facts | None, request: Request) -> list[pb.AuditFact]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from discreet.policy.lint.conditions import condition_warnings
 from discreet.policy.lint.judged import judged_rules
+from discreet.policy.lint.masked import masked_warnings
 from discreet.policy.lint.names import name_warnings
 from discreet.policy.lint.overlap import overlap_warnings
 from discreet.policy.lint.rules import rule_warnings
@@ -29,6 +30,7 @@ def warnings_of(loaded: Loaded, rules: Iterable[Rule]) -> Iterator[PolicyProblem
     for rule in judged:
         yield from rule_warnings(rule)
         yield from condition_warnings(rule)
+    yield from masked_warnings(loaded, judged)
     yield from overlap_warnings(judged)
     yield from text_warnings(loaded)
     yield from name_warnings(loaded)

@@ -25,6 +25,7 @@ W = TypeVar("W", bound=Word)
 DURATION_US_MAX: Final = 100 * 365 * 86_400 * 1_000_000
 TITLE_CHARS_MAX: Final = 200
 LIST_MAX: Final = 1_000
+MASKED_MAX: Final = 64
 
 _UNITS_US: Final = {
     "w": 7 * 86_400_000_000,
@@ -39,6 +40,7 @@ _RULE_ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
 _CALLER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
 _TEXT_ID: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _CUSTOM_REASON: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_ATTRIBUTE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _TEAM: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9@._/+-]{0,127}")
 
 
@@ -226,6 +228,12 @@ def filled(items: tuple[object, ...]) -> tuple[object, ...]:
     return items
 
 
+def _few(items: tuple[object, ...]) -> tuple[object, ...]:
+    if len(items) > MASKED_MAX:
+        raise wrong(f"the list has more than {MASKED_MAX} items", "leave names out, or send fewer attributes")
+    return items
+
+
 def _text(pattern: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
 
@@ -250,6 +258,9 @@ CustomReason = Annotated[
 ]
 Title = Annotated[
     str, AfterValidator(_title), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": TITLE_CHARS_MAX})
+]
+AttributeName = Annotated[
+    str, AfterValidator(_shaped(_ATTRIBUTE, "name of an attribute", "staff_number")), _text(_ATTRIBUTE.pattern)
 ]
 Team = Annotated[str, AfterValidator(_shaped(_TEAM, "name of a team", "@acme/equity-desk")), _text(_TEAM.pattern)]
 Condition = Annotated[str, Field(min_length=1)]
@@ -277,6 +288,7 @@ CallerNames = Annotated[
     BeforeValidator(from_parameter("list")),
     _or_parameter({"type": "array", "items": {"type": "string", "pattern": f"^{_CALLER.pattern}$"}, "minItems": 1}),
 ]
+AttributeNames = Annotated[tuple[AttributeName, ...], *Checked, AfterValidator(_few)]
 Teams = Annotated[tuple[Team, ...], *Checked]
 SegmentKinds = Annotated[tuple[SegmentKind, ...], *Checked]
 Moments = Annotated[tuple[MomentWord, ...], *Checked]

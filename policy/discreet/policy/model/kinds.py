@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from discreet.policy.model.fields import (
     Age,
+    AttributeNames,
     AuditWord,
     CallerNames,
     Condition,
@@ -54,9 +55,10 @@ class Kind(Strict):
 
 
 class Audit(Strict):
-    """Whether the audit rows of a Check must be durable before its answer leaves."""
+    """Whether the audit rows of a Check must be durable before its answer leaves, and what no row may hold."""
 
     checks: AuditWord = AuditMode.REQUIRED
+    mask: AttributeNames = ()
 
 
 class PolicySet(Kind):
