@@ -17,12 +17,15 @@ from discreet.cli.demo.server_process import ServerProcess
 from tests.e2e.conftest import Running
 from tests.server.cli.command import Outcome, discreet
 
-DIGEST = sha256(b"text").hexdigest()
+
+def _digest(name: str) -> str:
+    """The content of each name is its own: what is revoked under one comes back under no other."""
+    return sha256(name.encode()).hexdigest()
 
 
 def _put(server: Running, *names: str, version: str = "1", **fields: Any) -> Outcome:
     documents = [
-        {"record_id": name, "version": version, "digest": DIGEST, "source_label": "peps", "scopes": ["public"],
+        {"record_id": name, "version": version, "digest": _digest(name), "source_label": "peps", "scopes": ["public"],
          "attributes": {"status": "Final"}, "assessment_expires_at": "2099-12-31T00:00:00Z", **fields}
         for name in names
     ]  # fmt: skip
@@ -33,7 +36,7 @@ def _asked(server: Running, name: str, principal: str = "ana", session: str = "s
     request = {
         "moment": "RETRIEVE", "principal": {"id": principal}, "session_id": session,
         "segments": [{"id": "s", "kind": "chunk", "grounding": "BOUND",
-                      "bindings": [{"record_id": name, "version": "1", "digest": DIGEST}]}],
+                      "bindings": [{"record_id": name, "version": "1", "digest": _digest(name)}]}],
     }  # fmt: skip
     result = server("check", "-", "-o", "json", stdin=json.dumps(request)).tree["results"][0]
     return result["verdict"], result["reason"]
@@ -102,7 +105,7 @@ def test_put_says_what_became_of_each_document(shared_server: Running) -> None:
 
 def test_evidence_is_registered_and_shown(shared_server: Running) -> None:
     """A piece of evidence with its fields, as the index holds it."""
-    piece = {"record_id": "ev", "version": "1", "digest": DIGEST, "source_label": "peps", "scopes": ["public"],
+    piece = {"record_id": "ev", "version": "1", "digest": _digest("ev"), "source_label": "peps", "scopes": ["public"],
              "as_of": "2026-01-01T00:00:00Z", "basis": "counted", "origin": "COLLECTED", "own_source": True,
              "fields": {"value": 12, "unit": "pages"}}  # fmt: skip
     done = shared_server("index", "evidence", "-", stdin=json.dumps(piece))
