@@ -88,6 +88,23 @@ async def test_each_database_has_an_epoch_and_a_receipt_key_of_its_own(
     assert len(seen) == 9
 
 
+async def test_an_old_receipt_key_is_followed_by_a_new_one(database: Database) -> None:
+    """B12: receipts are signed with a key of limited life; older ones go on verifying, the newest comes last."""
+    ids = FactIds((), ALICE)
+    store = await database.open()
+    (first,) = (await store.fetch(TENANT, ids)).receipt_keys
+    await store.close()
+    store = await database.open()
+    assert (await store.fetch(TENANT, ids)).receipt_keys == (first,)
+    await store.close()
+    aged = f"UPDATE receipt_key SET created_at = created_at - {schema.RECEIPT_KEY_LIFE_US} RETURNING 1"
+    database.rows(aged)
+    store = await database.open()
+    kept, second = (await store.fetch(TENANT, ids)).receipt_keys
+    assert kept == first
+    assert (second.key_id == first.key_id, second.secret == first.secret) == (False, False)
+
+
 async def test_the_migrations_make_the_tables_that_the_code_uses(database: Database) -> None:
     """The schema of the migrations and the tables of the code are the same, on both databases."""
     await database.open()

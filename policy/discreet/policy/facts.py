@@ -142,6 +142,7 @@ class Facts:
     grants: PrincipalGrants
     ledger: Mapping[str, LedgerFacts] = field(default_factory=dict)
     receipt_keys: tuple[ReceiptKey, ...] = ()
+    """Oldest first."""
 
 
 class FactIds(NamedTuple):

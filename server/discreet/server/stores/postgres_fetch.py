@@ -36,7 +36,7 @@ _FRAME = f"""
             FROM grant_event g WHERE g.tenant = %(tenant)s AND g.principal_id = %(principal)s
         ),
         'keys', (SELECT json_agg(json_build_array(k.key_id, encode(k.secret, 'hex'))
-            ORDER BY k.created_at DESC, k.key_id) FROM receipt_key k),
+            ORDER BY k.created_at, k.key_id) FROM receipt_key k),
         'ledger', (
             SELECT json_agg(json_build_array({_LEDGER}, (
                 SELECT json_agg(json_build_array(g.record_id, g.version) ORDER BY g.record_id, g.version)

@@ -16,6 +16,8 @@ SCHEMA = "0001"
 """The schema that this code reads and writes: the last migration."""
 OLDER: frozenset[str] = frozenset()
 """Schemas that the migrations can upgrade."""
+RECEIPT_KEY_LIFE_US = 90 * 86_400_000_000
+"""A store that is opened with an older key than this signs with a new one from then on."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -26,6 +28,7 @@ def prepare(connection: sa.Connection, *, bound_to: str, now: Micros) -> bool:
     """
     found = _found(connection)
     if found == SCHEMA:
+        _rotate_receipt_key(connection, now)
         return False
     if found is not None and found not in OLDER:
         raise StoreError(
@@ -61,5 +64,16 @@ def _migrate(connection: sa.Connection) -> None:
 def _first_rows(connection: sa.Connection, bound_to: str, now: Micros) -> None:
     row = {"one": 1, "epoch": secrets.token_hex(16), "bound_to": bound_to}
     connection.execute(sa.insert(tables.authority).values(**row, seq=0, changed_seq=0, policy_revision=0))
+    _new_receipt_key(connection, now)
+
+
+def _rotate_receipt_key(connection: sa.Connection, now: Micros) -> None:
+    """Adds a key where the newest is old. The others go on verifying: what was retrieved stays retrieved."""
+    newest = connection.execute(sa.select(sa.func.max(tables.receipt_key.c.created_at))).scalar_one()
+    if newest is None or now - newest >= RECEIPT_KEY_LIFE_US:
+        _new_receipt_key(connection, now)
+
+
+def _new_receipt_key(connection: sa.Connection, now: Micros) -> None:
     key = {"key_id": secrets.token_hex(8), "secret": secrets.token_bytes(32), "created_at": now}
     connection.execute(sa.insert(tables.receipt_key).values(**key))

@@ -38,7 +38,7 @@ _LEDGER = f"""
     LEFT JOIN ledger_root r ON r.tenant = l.tenant AND r.ledger_id = l.ledger_id
 """  # noqa: S608 - made of this module's own constants
 _EPOCH = "SELECT epoch, seq FROM authority WHERE one = 1"
-_KEYS = "SELECT key_id, secret FROM receipt_key ORDER BY created_at DESC, key_id"
+_KEYS = "SELECT key_id, secret FROM receipt_key ORDER BY created_at, key_id"
 
 
 def read_facts(connection: sqlite3.Connection, tenant: str, ids: FactIds) -> Facts:
