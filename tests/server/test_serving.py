@@ -188,16 +188,16 @@ async def test_a_database_in_a_directory_that_is_not_there_is_refused(place: Pat
 
 
 async def test_a_large_question_does_not_hold_up_small_ones(running: Running) -> None:
-    """RPC-03 in kind: while twelve thousand bindings are judged, small checks come and go."""
+    """RPC-03 in kind: while twenty thousand bindings are judged, small checks that began later are answered."""
     await running.lines.collector.put(document())
-    many = [segment(f"s{i}", *(binding(version=str(v)) for v in range(1, 33)), kind="answer") for i in range(375)]
+    many = [segment(f"s{i}", *(binding(version=str(v)) for v in range(1, 33)), kind="answer") for i in range(650)]
     large = asyncio.create_task(running.lines.agent.check(check(*many), 60))
     small = 0
     while not large.done():
         assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
         small += 1
-    assert len((await large).results) == 375
-    assert small >= 3
+    assert len((await large).results) == 650
+    assert small >= 2  # the loop goes on only while the large one is under way: one came and went at the least
 
 
 async def test_pings_of_an_idle_client_do_not_end_its_connection(place: Path, repo: PolicyRepo) -> None:
