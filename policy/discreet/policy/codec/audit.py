@@ -11,11 +11,12 @@ from discreet.policy.decision import Decided, SegmentDecision
 from discreet.policy.facts import Caller, Facts, Micros, RecordFacts, Ref
 from discreet.policy.request import Request
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.words import AuditAct
+from discreet.policy.words import AuditAct, RecordKind
 from discreet.v1 import audit_pb2 as pb
 from discreet.v1 import common_pb2
 
 VERSION = 1
+_NOBODY = RecordFacts("", "", 0, RecordKind.DOCUMENT, "", "", "", Micros(0), current=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +91,20 @@ def _facts(decided: Decided, facts: Facts | None, request: Request) -> list[pb.A
 
 
 def _record_fact(ref: Ref, record: RecordFacts | None) -> pb.AuditFact:
-    if record is None:
-        return pb.AuditFact(kind="record", id=ref.record_id, version=ref.version)
-    return pb.AuditFact(
+    known = record if record is not None else _NOBODY
+    fact = pb.AuditFact(
         kind="record",
         id=ref.record_id,
         version=ref.version,
-        revision=record.revision,
-        digest=record.digest,
-        source_label=record.source_label,
-        collector=record.collector,
-        states=_states(record),
-        step=record.step,
+        revision=known.revision,
+        digest=known.digest,
+        source_label=known.source_label,
+        collector=known.collector,
+        states=_states(known),
+        step=known.step,
     )
+    # What is unknown costs as much as what is known (F11).
+    return fact if record is not None else pb.AuditFact(kind="record", id=ref.record_id, version=ref.version)
 
 
 def _states(record: RecordFacts) -> list[str]:
