@@ -15,7 +15,10 @@ from discreet.policy.testing import CaseResult, Difference, StepResult
 
 
 def report(settings: Settings, results: Sequence[CaseResult], more: dict[str, Tree]) -> None:
-    """Prints what became of each case. `more` is what was measured besides, for JSON alone."""
+    """Prints what became of each case.
+
+    `more` is what was found besides, for JSON alone; in JSON lines what is empty of it is left out.
+    """
     failed = [result for result in results if not result.passed]
     if settings.output == "json":
         counted: dict[str, Tree] = {"passed": len(results) - len(failed), "failed": len(failed)}
@@ -24,7 +27,8 @@ def report(settings: Settings, results: Sequence[CaseResult], more: dict[str, Tr
         for result in results:
             print_tree(settings, tree_of(result))
         for name, value in more.items():
-            print_tree(settings, {name: value})
+            if value:
+                print_tree(settings, {name: value})
     else:
         for head, cases in groupby(results, _head):
             click.echo(safe(head))

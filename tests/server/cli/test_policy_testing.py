@@ -138,6 +138,55 @@ def test_a_mutant_that_survives_is_4_and_has_its_place(folder: Path) -> None:
     assert (tree["tried"] - tree["killed"], len(tree["survivors"]), tree["left_out"]) == (1, 1, 0)
 
 
+RARE = """---
+apiVersion: discreet/v1
+kind: DisclosurePolicy
+name: rare
+rules:
+  - id: rare
+    effect: WITHHOLD
+    moments: [PUBLISH]
+    sources: [research-notes]
+    when: has(document.attributes.items) && document.attributes.items.exists(x, x.b == 3)
+"""
+
+
+def test_warnings_of_the_set_stand_before_the_results(folder: Path, tmp_path: Path) -> None:
+    """POL-05: `policy test` warns at load that x.b needs has(), as `policy check` does; no exit code changes."""
+    assert run_on(folder, "-o", "json").tree["warnings"] == []
+    (folder / "rare.yaml").write_text(RARE)
+    checked = discreet("policy", "check", str(folder))
+    warned = checked.out.splitlines()
+    assert any(line.startswith("rare.yaml:10:") and ": warning: " in line and "has(x.b)" in line for line in warned)
+    told = run_on(folder, "--junit", str(tmp_path / "report.xml"))
+    assert (checked.code, told.code) == (0, 0)
+    assert told.out.splitlines()[: len(warned)] == warned
+    assert told.out.splitlines()[len(warned)] == "notes_test.yaml: notes"
+    as_json = discreet("policy", "check", str(folder), "-o", "json").tree["warnings"]
+    assert as_json
+    assert run_on(folder, "-o", "json").tree["warnings"] == as_json
+    assert run_on(folder, "-o", "jsonl").lines[-1] == {"warnings": as_json}
+    assert "warning" not in (tmp_path / "report.xml").read_text()
+
+
+def test_strict_runs_nothing_where_the_set_has_warnings(folder: Path) -> None:
+    """POL-05: the flag is that of `policy check`, with its exit code."""
+    assert run_on(folder, "--strict").code == 0
+    (folder / "rare.yaml").write_text(RARE)
+    ended = run_on(folder, "--strict")
+    assert ended.code == 3
+    assert "nothing was run" in ended.err
+    assert "notes_test.yaml" not in ended.out
+    assert set(run_on(folder, "--strict", "-o", "json").tree) == {"problems", "warnings"}
+
+
+def test_problems_are_told_as_by_check(folder: Path) -> None:
+    """E1: one way for both commands: the same lines, and the same values as JSON."""
+    change(folder / "disclosure.yaml", "now <", "nw <")
+    assert run_on(folder).out == discreet("policy", "check", str(folder)).out
+    assert run_on(folder, "-o", "json").tree == discreet("policy", "check", str(folder), "-o", "json").tree
+
+
 def test_mutants_are_not_tried_where_tests_fail(folder: Path) -> None:
     """F12: what fails anyway notices nothing."""
     change(folder / "notes_test.yaml", "reason: STALE", "reason: SUPERSEDED")

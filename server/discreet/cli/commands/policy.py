@@ -1,10 +1,6 @@
 """`discreet policy`: start a policy set, check it, test it. Needs no server."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,15 +8,7 @@ from discreet.cli.commands.policy_explain import explain
 from discreet.cli.commands.policy_fmt import fmt
 from discreet.cli.commands.policy_testing import test
 from discreet.cli.errors import InputError, PolicySetError
-from discreet.cli.settings import Settings, current, shared_options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from discreet.cli.reading import Tree
-    from discreet.policy.problems import PolicyProblem
-
-    Owners = Mapping[str, tuple[str, ...]]
+from discreet.cli.settings import current, shared_options
 
 _NEXT_STEPS = """\
 Next:
@@ -73,26 +61,23 @@ def init(directory: Path) -> None:
 def check(directory: Path, strict: bool) -> None:
     """Check a policy set: every problem at once, with file, line, column and what would be right."""
     settings = current()
-    from discreet.policy.check import check_set
+    from discreet.cli.policy_problems import checked, counted, print_report, report_tree
 
-    files = read_folder(directory)
-    with _uncollected():
-        report = check_set(files)
-    problems, warnings = report.problems, report.warnings
-    if settings.output != "pretty":
+    report = checked(read_folder(directory))
+    if settings.output == "pretty":
+        print_report(report)
+    else:
         from discreet.cli.printing import print_tree
 
-        shown = [[problem_tree(item, report.owners) for item in items] for items in (problems, warnings)]
-        print_tree(settings, {"problems": shown[0], "warnings": shown[1]})
-    else:
-        _print_problems(problems, warnings, report.owners)
-    failed = len(problems) + (len(warnings) if strict else 0)
+        print_tree(settings, report_tree(report))
+    failed = len(report.problems) + (len(report.warnings) if strict else 0)
     if failed:
-        raise PolicySetError(f"{_counted(failed, 'problem')} in {directory}", "nothing of it can come into force")
+        raise PolicySetError(f"{counted(failed, 'problem')} in {directory}", "nothing of it can come into force")
     if settings.output == "pretty":
         from discreet.cli.printing import note
 
-        note(f"{directory}: good" + (f", {_counted(len(warnings), 'warning')}" if warnings else ""))
+        warned = f", {counted(len(report.warnings), 'warning')}" if report.warnings else ""
+        note(f"{directory}: good{warned}")
 
 
 policy.add_command(test)
@@ -109,18 +94,6 @@ def schema() -> None:
     click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pauses the search for cycles: a large set makes millions of objects that live as long as the command."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def read_folder(directory: Path) -> dict[str, bytes]:
     """The files of a policy set, as the server would read them with --dirty. Raises InputError, PolicySetError."""
     from discreet.server.policies.errors import SourceRefused, SourceUnavailable
@@ -134,42 +107,3 @@ def read_folder(directory: Path) -> dict[str, bytes]:
         raise InputError(str(error)) from None
     except SourceRefused as error:
         raise PolicySetError(str(error)) from None
-
-
-def problem_tree(item: "PolicyProblem", owners: "Owners | None" = None) -> "dict[str, Tree]":
-    """A problem as plain values; `owners` only where the set names any for its file."""
-    tree: dict[str, Tree] = {
-        "file": item.file, "line": item.line, "column": item.column, "code": str(item.code),
-        "message": item.message, "hint": item.hint,
-    }  # fmt: skip
-    teams = (owners or {}).get(item.file, ())
-    return tree | ({"owners": list(teams)} if teams else {})
-
-
-def _print_problems(
-    problems: "tuple[PolicyProblem, ...]", warnings: "tuple[PolicyProblem, ...]", owners: "Owners | None" = None
-) -> None:
-    from discreet.cli.escaping import safe
-
-    def echo(item: "PolicyProblem", line: str) -> None:
-        teams = (owners or {}).get(item.file, ())
-        click.echo(safe(line + (f" (owners: {', '.join(teams)})" if teams else "")))
-
-    for item in problems:
-        echo(item, str(item))
-    for item in warnings:
-        echo(item, f"{item.place}: warning: {item.message}" + (f"; {item.hint}" if item.hint else ""))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def print_policy_problems(settings: Settings, problems: "tuple[PolicyProblem, ...]") -> None:
-    """Prints problems in the form that the user chose."""
-    if settings.output == "pretty":
-        _print_problems(problems, ())
-        return
-    from discreet.cli.printing import print_tree
-
-    print_tree(settings, {"problems": [problem_tree(item) for item in problems], "warnings": []})

@@ -86,9 +86,9 @@ def _compiled(settings: Settings, folder: Path, environment: str) -> "Snapshot":
 
 
 def _refused(settings: Settings, wrong: "PolicyProblems", where: str) -> PolicySetError:
-    from discreet.cli.commands.policy import print_policy_problems
+    from discreet.cli.policy_problems import print_problems
 
-    print_policy_problems(settings, wrong.problems)
+    print_problems(settings, wrong.problems)
     count = len(wrong.problems) + wrong.more
     return PolicySetError(f"{count} problem{'' if count == 1 else 's'} {where}", "nothing was decided")
 

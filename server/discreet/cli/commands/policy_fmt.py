@@ -94,9 +94,9 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _refuse(settings: Settings, problems: "list[PolicyProblem]") -> None:
-    from discreet.cli.commands.policy import print_policy_problems
+    from discreet.cli.policy_problems import print_problems
 
-    print_policy_problems(settings, tuple(problems))
+    print_problems(settings, tuple(problems))
     counted = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     raise PolicySetError(counted, "nothing was written; mend what `discreet policy check` tells first")
 

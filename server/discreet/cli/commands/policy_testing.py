@@ -50,15 +50,25 @@ def test() -> None:
 @click.option("--coverage", is_flag=True, help="Say which rules, and which parts of their conditions, the tests saw.")
 @click.option("--threshold", type=click.FloatRange(0, 100), metavar="N", help="Percent that must be covered.")
 @click.option("--mutate", is_flag=True, help="Change each rule and each part of a condition: would a test notice?")
+@click.option("--strict", is_flag=True, help="Warnings of the set count as problems.")
 @click.option("--watch", is_flag=True, help="Run again whenever a file changes, until Ctrl-C.")
 @shared_options
 def run(
-    directory: Path, wanted: str, junit: Path | None, coverage: bool, threshold: float | None, mutate: bool, watch: bool
+    directory: Path,
+    wanted: str,
+    junit: Path | None,
+    coverage: bool,
+    threshold: float | None,
+    mutate: bool,
+    strict: bool,
+    watch: bool,
 ) -> None:
     """Run the tests of a policy set (*_test.yaml); `test new` writes one from a recorded decision."""
     from discreet.cli.commands.policy import read_folder
 
-    session = _Session(current(), directory, wanted, junit, coverage or threshold is not None, threshold or 0.0, mutate)
+    session = _Session(
+        current(), directory, wanted, junit, coverage or threshold is not None, threshold or 0.0, mutate, strict
+    )
     if not watch:
         session.run(read_folder(directory))
         return
@@ -110,6 +120,7 @@ class _Session:
         covered: bool,
         threshold: float,
         mutate: bool,
+        strict: bool,
     ) -> None:
         self._settings = settings
         self._directory = directory
@@ -118,17 +129,22 @@ class _Session:
         self._covered = covered
         self._threshold = threshold
         self._mutate = mutate
+        self._strict = strict
 
     def run(self, files: Mapping[str, bytes]) -> None:
         """Runs and prints. Raises PolicySetError, PolicyTestsFailed, InputError."""
         from discreet.cli import policy_coverage, policy_tests
+        from discreet.policy.testing import prepare
 
-        prepared = self._prepared(files)
+        warnings = self._checked(files)
+        prepared = prepare(files, self._wanted)
         coverage = self._coverage(files, prepared)
         watch = coverage.watch if coverage is not None else None
         results = [result for one in prepared for result in one.results(watch)]
         good = bool(results) and all(result.passed for result in results)
-        more: dict[str, Tree] = {} if coverage is None else {"coverage": policy_coverage.coverage_tree(coverage)}
+        more: dict[str, Tree] = {"warnings": warnings}
+        if coverage is not None:
+            more["coverage"] = policy_coverage.coverage_tree(coverage)
         mutation = None
         if self._mutate and good:
             from discreet.policy.testing.mutate import mutate
@@ -148,17 +164,21 @@ class _Session:
         if mutation is not None:
             policy_coverage.require_killed(mutation)
 
-    def _prepared(self, files: Mapping[str, bytes]) -> "list[Prepared]":
-        from discreet.cli.commands.policy import print_policy_problems
+    def _checked(self, files: Mapping[str, bytes]) -> "list[Tree]":
+        """The warnings of the set as `policy check` gives them. Raises PolicySetError where it has problems."""
+        from discreet.cli.policy_problems import checked, print_report, report_tree, warning_trees
         from discreet.cli.policy_tests import refused
-        from discreet.policy.problems import PolicyProblems
-        from discreet.policy.testing import prepare
+        from discreet.cli.printing import print_tree
 
-        try:
-            return prepare(files, self._wanted)
-        except PolicyProblems as wrong:
-            print_policy_problems(self._settings, wrong.problems)
-            raise refused(len(wrong.problems) + wrong.more, self._directory) from None
+        report = checked(files)
+        failed = len(report.problems) + (len(report.warnings) if self._strict else 0)
+        if self._settings.output == "pretty":
+            print_report(report)
+        elif failed:
+            print_tree(self._settings, report_tree(report))
+        if failed:
+            raise refused(failed, self._directory)
+        return warning_trees(report)
 
     def _coverage(self, files: Mapping[str, bytes], prepared: "list[Prepared]") -> "Coverage | None":
         if not self._covered:
