@@ -32,6 +32,45 @@ class Revoke:
     revoked_at: Micros
     purge_not_before: Micros
     seq: int
+    order_id: str = ""
+    """The purge order that it made; empty for one from before orders were kept."""
+
+
+class Target(NamedTuple):
+    """What a standing fact is about: a source by its label, a record, or with `version` one version of it.
+
+    All empty: everything of the tenant.
+    """
+
+    label: str = ""
+    record_id: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A legal hold: what it covers is kept, shown to nobody, purged by nobody."""
+
+    hold_id: str
+    target: Target
+    actor: str
+    reason: str
+    ticket: str
+    placed_at: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """Withholds a source, or with an empty label everything, until before `until`."""
+
+    freeze_id: str
+    label: str
+    actor: str
+    reason: str
+    frozen_at: Micros
+    until: Micros
+    everywhere: bool = False
+    """True where it stands for every tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +93,8 @@ class RecordFacts:
     assessment_expires_at: Micros | None = None
     superseded_by: Ref | None = None
     suspended: bool = False
+    suspended_until: Micros | None = None
+    """The suspension ends by itself then; None: it does not."""
     unreachable: bool = False
     revoked: Revoke | None = None
     origin: Origin = Origin.COLLECTED
@@ -100,6 +141,39 @@ class PrincipalGrants:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands above single records for one tenant. `revision`: the last sequence number that changed any of it."""
+
+    revision: int = 0
+    revoked_sources: Mapping[str, Revoke] = field(default_factory=dict)
+    """By label: everything under it is revoked, whatever its records say."""
+    freezes: tuple[Freeze, ...] = ()
+    holds: Mapping[Target, tuple[Hold, ...]] = field(default_factory=dict)
+
+    def revoke_of(self, record: RecordFacts) -> Revoke | None:
+        """The retention revoke that a record version is under: its own, or its source's."""
+        return record.revoked if record.revoked is not None else self.revoked_sources.get(record.source_label)
+
+    def holds_on(self, record: RecordFacts) -> tuple[Hold, ...]:
+        """The legal holds that a record version is under."""
+        if not self.holds:
+            return ()
+        name = record.record_id
+        targets = (Target(record_id=name, version=record.version), Target(record_id=name), Target(record.source_label))
+        return tuple(hold for target in targets for hold in self.holds.get(target, ()))
+
+    def frozen(self, record: RecordFacts, now: Micros) -> Freeze | None:
+        """A freeze that withholds the record now."""
+        for freeze in self.freezes:
+            if now < freeze.until and freeze.label in ("", record.source_label):
+                return freeze
+        return None
+
+
+NOTHING_STANDS = Standing()
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerFacts:
     """One committed segment. `segment` is the stored bytes of the v1 Segment message as it was committed."""
 
@@ -143,6 +217,7 @@ class Facts:
     ledger: Mapping[str, LedgerFacts] = field(default_factory=dict)
     receipt_keys: tuple[ReceiptKey, ...] = ()
     """Oldest first."""
+    standing: Standing = NOTHING_STANDS
 
 
 class FactIds(NamedTuple):
@@ -151,6 +226,7 @@ class FactIds(NamedTuple):
     records: tuple[Ref, ...]
     principal_id: str
     ledger_ids: tuple[str, ...] = ()
+    """Entries that are asked about, and parents of segments that are."""
 
 
 @dataclass(frozen=True, slots=True)

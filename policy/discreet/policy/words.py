@@ -29,6 +29,12 @@ class Moment(Word):
     RETRIEVE = 1
     PUBLISH = 2
     REPLAY = 3
+    EXPORT = 4
+
+    @property
+    def by_ledger_id(self) -> bool:
+        """True where what is asked about was committed before and is named by its ledger id."""
+        return self >= 3
 
 
 class Verdict(Word):
@@ -121,6 +127,7 @@ class AuditAct(Word):
     COMMIT = 2
     CHANGE = 3
     REFUSED = 4
+    SHOWN = 5
 
 
 class OrderKind(Word):
@@ -214,6 +221,50 @@ class Role(LowerWord):
     OPERATOR = 4
     AUDITOR = 5
     PUBLISHER = 6
+
+
+class PurgeItemKind(Word):
+    """What kind of thing an item of a purge order is."""
+
+    SEGMENT = 1
+    RECORD = 2
+
+
+class PurgeOutcome(Word):
+    """What a holder says of an item; the last two answer a recheck."""
+
+    PURGED = 1
+    NOT_FOUND = 2
+    FAILED = 3
+    ABSENT = 4
+    PRESENT = 5
+
+
+class PurgeState(Word):
+    """Where an item of a holder's part of a purge order stands. SCHEDULED and HELD are derived, the rest is stored."""
+
+    SCHEDULED = 1
+    OPEN = 2
+    HELD = 3
+    FAILED = 4
+    UNCONFIRMED = 5
+    PURGED = 6
+    NOT_FOUND = 7
+
+
+class HolderKind(Word):
+    """What a holder keeps."""
+
+    SEGMENT_STORE = 1
+    DOCUMENT_STORE = 2
+
+
+class TombstoneKind(Word):
+    """What a tombstone matches."""
+
+    DIGEST = 1
+    RECORD = 2
+    SOURCE = 3
 
 
 LOCALES = ("en", "zh-Hans")

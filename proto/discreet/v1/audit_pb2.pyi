@@ -40,6 +40,8 @@ class _AuditActEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditAct.Val
     """
     AUDIT_ACT_REFUSED: _AuditAct.ValueType  # 4
     """A call, or an input of a registration, that was refused for its rights: method, role, tenant, label."""
+    AUDIT_ACT_SHOWN: _AuditAct.ValueType  # 5
+    """Segments were reported as shown: `change` names the method, `shown_ledger_ids` the entries that came to be confirmed."""
 
 class AuditAct(_AuditAct, metaclass=_AuditActEnumTypeWrapper):
     """What kind of act an audit row records."""
@@ -56,6 +58,8 @@ holds.
 """
 AUDIT_ACT_REFUSED: AuditAct.ValueType  # 4
 """A call, or an input of a registration, that was refused for its rights: method, role, tenant, label."""
+AUDIT_ACT_SHOWN: AuditAct.ValueType  # 5
+"""Segments were reported as shown: `change` names the method, `shown_ledger_ids` the entries that came to be confirmed."""
 Global___AuditAct: _TypeAlias = AuditAct  # noqa: Y015
 
 @_typing.final
@@ -88,6 +92,7 @@ class AuditRow(_message.Message):
     FACTS_FIELD_NUMBER: _builtins.int
     DECISIONS_FIELD_NUMBER: _builtins.int
     CHANGE_FIELD_NUMBER: _builtins.int
+    SHOWN_LEDGER_IDS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Of this form: 1."""
     act: Global___AuditAct.ValueType
@@ -146,6 +151,10 @@ class AuditRow(_message.Message):
     def change(self) -> Global___AuditChange:
         """What was changed or refused."""
 
+    @_builtins.property
+    def shown_ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """SHOWN: the ledger entries that came to be confirmed. Else none."""
+
     def __init__(
         self,
         *,
@@ -170,10 +179,11 @@ class AuditRow(_message.Message):
         facts: _abc.Iterable[Global___AuditFact] | None = ...,
         decisions: _abc.Iterable[Global___AuditDecision] | None = ...,
         change: Global___AuditChange | None = ...,
+        shown_ledger_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "change", b"change", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "change", b"change", "claimed_scopes", b"claimed_scopes", "decisions", b"decisions", "facts", b"facts", "instance", b"instance", "locale", b"locale", "moment", b"moment", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "policy", b"policy", "principal_attributes", b"principal_attributes", "principal_id", b"principal_id", "request_id", b"request_id", "session_id", b"session_id", "tenant", b"tenant", "token", b"token", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "change", b"change", "claimed_scopes", b"claimed_scopes", "decisions", b"decisions", "facts", b"facts", "instance", b"instance", "locale", b"locale", "moment", b"moment", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "policy", b"policy", "principal_attributes", b"principal_attributes", "principal_id", b"principal_id", "request_id", b"request_id", "session_id", b"session_id", "shown_ledger_ids", b"shown_ledger_ids", "tenant", b"tenant", "token", b"token", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -253,14 +263,14 @@ class AuditFact(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     STEP_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """"record", "grants" or "ledger"."""
+    """"record", "grants", "ledger" or "standing" (the holds, freezes and source revokes that stand for the tenant)."""
     id: _builtins.str
-    """Record: id; grants: principal id; ledger: ledger id."""
+    """Record: id; grants: principal id; ledger: ledger id. Standing: empty."""
     version: _builtins.str
     """Record: its version. Else empty."""
     revision: _builtins.int
-    """The sequence number that the fact was written under, for grants the last that changed any of the principal's; 0: it
-    does not exist.
+    """The sequence number that the fact was written under, for grants the last that changed any of the principal's, for
+    standing the last that changed any of the tenant's; 0: it does not exist.
     """
     digest: _builtins.str
     """Record: the digest of its content. Else empty."""
@@ -272,7 +282,7 @@ class AuditFact(_message.Message):
     """Record: the act that wrote the revision, for example "PutDocuments" or "Suspend"."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Record, as it stood then: of "current", "revoked", "superseded", "suspended", "unreachable"; sorted."""
+        """Record, as it stood then: of "current", "frozen", "held", "revoked", "superseded", "suspended", "unreachable"; sorted."""
 
     def __init__(
         self,
@@ -328,6 +338,8 @@ class AuditDecision(_message.Message):
     LEDGER_ID_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     OBSERVED_RULES_FIELD_NUMBER: _builtins.int
+    PURGE_ORDER_ID_FIELD_NUMBER: _builtins.int
+    PARENTS_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """The id that the answer carried; Explain takes it."""
     segment_id: _builtins.str
@@ -366,6 +378,8 @@ class AuditDecision(_message.Message):
     """What was missing or different (attribute, field), in fixed words and names; may be empty."""
     ledger_id: _builtins.str
     """Commit: the ledger entry that was written, now or by an earlier call. REPLAY: the one that was asked about. Else empty."""
+    purge_order_id: _builtins.str
+    """PURGE: the order that the caller was given. Else empty."""
     @_builtins.property
     def claim(self) -> _disclosure_pb2.Claim:
         """What the segment asserts; unset where it asserts nothing."""
@@ -400,6 +414,10 @@ class AuditDecision(_message.Message):
         condition had no value is followed by a space, the reason and what was missing. Empty where the rules were not reached.
         """
 
+    @_builtins.property
+    def parents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ledger ids of the segments that it was made from, as the request, or at REPLAY and EXPORT the ledger, gave them."""
+
     def __init__(
         self,
         *,
@@ -430,10 +448,12 @@ class AuditDecision(_message.Message):
         ledger_id: _builtins.str = ...,
         order: _disclosure_pb2.CommitOrder | None = ...,
         observed_rules: _abc.Iterable[_builtins.str] | None = ...,
+        purge_order_id: _builtins.str = ...,
+        parents: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim", "deciding_record", b"deciding_record", "order", b"order"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_tendency", b"action_tendency", "bindings", b"bindings", "changed", b"changed", "claim", b"claim", "custom_reason", b"custom_reason", "deciding_record", b"deciding_record", "decision_id", b"decision_id", "detail", b"detail", "evidence", b"evidence", "execution_allowed", b"execution_allowed", "fabrication_guard_triggered", b"fabrication_guard_triggered", "fault", b"fault", "gate", b"gate", "grounding", b"grounding", "ledger_id", b"ledger_id", "next", b"next", "observed_rules", b"observed_rules", "order", b"order", "reader_reason", b"reader_reason", "reason", b"reason", "rule", b"rule", "segment_digest", b"segment_digest", "segment_id", b"segment_id", "segment_kind", b"segment_kind", "template_id", b"template_id", "trace", b"trace", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_tendency", b"action_tendency", "bindings", b"bindings", "changed", b"changed", "claim", b"claim", "custom_reason", b"custom_reason", "deciding_record", b"deciding_record", "decision_id", b"decision_id", "detail", b"detail", "evidence", b"evidence", "execution_allowed", b"execution_allowed", "fabrication_guard_triggered", b"fabrication_guard_triggered", "fault", b"fault", "gate", b"gate", "grounding", b"grounding", "ledger_id", b"ledger_id", "next", b"next", "observed_rules", b"observed_rules", "order", b"order", "parents", b"parents", "purge_order_id", b"purge_order_id", "reader_reason", b"reader_reason", "reason", b"reason", "rule", b"rule", "segment_digest", b"segment_digest", "segment_id", b"segment_id", "segment_kind", b"segment_kind", "template_id", b"template_id", "trace", b"trace", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -514,6 +534,7 @@ class AuditChange(_message.Message):
     SEQ_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
+    SUBJECT_ID_FIELD_NUMBER: _builtins.int
     method: _builtins.str
     """The method, for example "Suspend"; "PublishPolicy" where a revision came into force."""
     principal_id: _builtins.str
@@ -523,13 +544,15 @@ class AuditChange(_message.Message):
     reason: _builtins.str
     """Why, in the caller's words."""
     ticket: _builtins.str
-    """The ticket of a retention revoke."""
+    """The ticket that asked for it: retention revokes, holds, lifted tombstones."""
     seq: _builtins.int
     """The sequence number of the last event before the row; 0 where refused."""
     refused: _common_pb2.Reason.ValueType
     """Where refused: why. Unspecified: not refused, or for a reason that only `detail` gives (method, role, tenant)."""
     detail: _builtins.str
     """More, in fixed words and names: the successor, the revision published, the field refused."""
+    subject_id: _builtins.str
+    """What the change made, ended or settled: a purge order, hold, freeze, tombstone, approval or holder. Else empty."""
     @_builtins.property
     def record(self) -> _common_pb2.RecordRef:
         """The record version that was changed; unset where none was."""
@@ -546,10 +569,11 @@ class AuditChange(_message.Message):
         seq: _builtins.int = ...,
         refused: _common_pb2.Reason.ValueType = ...,
         detail: _builtins.str = ...,
+        subject_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail", "method", b"method", "principal_id", b"principal_id", "reason", b"reason", "record", b"record", "refused", b"refused", "scope", b"scope", "seq", b"seq", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail", "method", b"method", "principal_id", b"principal_id", "reason", b"reason", "record", b"record", "refused", b"refused", "scope", b"scope", "seq", b"seq", "subject_id", b"subject_id", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

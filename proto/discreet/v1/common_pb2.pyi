@@ -47,6 +47,8 @@ class _MomentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Moment.ValueTy
     """Do the records that this segment rests on still qualify now? Advice only: Commit is the permission to publish."""
     MOMENT_REPLAY: _Moment.ValueType  # 3
     """May this principal still see this stored segment? Asked by ledger id alone."""
+    MOMENT_EXPORT: _Moment.ValueType  # 4
+    """May this principal take this stored segment away, in a file, a mail, an attachment? Asked by ledger id alone."""
 
 class Moment(_Moment, metaclass=_MomentEnumTypeWrapper):
     """The occasions at which protected content becomes visible. Permission at one moment stands in for no other."""
@@ -59,6 +61,8 @@ MOMENT_PUBLISH: Moment.ValueType  # 2
 """Do the records that this segment rests on still qualify now? Advice only: Commit is the permission to publish."""
 MOMENT_REPLAY: Moment.ValueType  # 3
 """May this principal still see this stored segment? Asked by ledger id alone."""
+MOMENT_EXPORT: Moment.ValueType  # 4
+"""May this principal take this stored segment away, in a file, a mail, an attachment? Asked by ledger id alone."""
 Global___Moment: _TypeAlias = Moment  # noqa: Y015
 
 class _Verdict:
@@ -118,11 +122,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_RETENTION_REVOKED: _Reason.ValueType  # 20
     """The retention of a version was revoked: PURGE from `purge_not_before` on, WITHHOLD before."""
     REASON_LEGAL_HOLD: _Reason.ValueType  # 21
-    """Set aside for legal holds, which are not served."""
+    """A version, its record or its source is under a legal hold: kept, shown to nobody, purged by nobody. Ends with LiftHold."""
     REASON_SUSPENDED: _Reason.ValueType  # 22
     """An operator suspended a version; ends with Resume."""
     REASON_FROZEN: _Reason.ValueType  # 23
-    """Set aside for freezes, which are not served."""
+    """An operator froze the source or the tenant for a time."""
     REASON_TOMBSTONED: _Reason.ValueType  # 24
     """A version whose retention is revoked cannot be put again, changed or built on. Given by the index service alone."""
     REASON_NO_BINDING: _Reason.ValueType  # 30
@@ -154,7 +158,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_NOT_RETRIEVED: _Reason.ValueType  # 48
     """Policy demands that the binding was granted at RETRIEVE in this session, and no valid receipt says so."""
     REASON_PARENT_UNUSABLE: _Reason.ValueType  # 49
-    """Set aside for segments made from other segments, which are not served."""
+    """A segment that this one was made from is not in the ledger of this tenant."""
     REASON_STALE: _Reason.ValueType  # 50
     """Older than its source allows, for the time that the segment is about."""
     REASON_FRESHNESS_UNKNOWN: _Reason.ValueType  # 51
@@ -218,11 +222,11 @@ REASON_SESSION_MISMATCH: Reason.ValueType  # 16
 REASON_RETENTION_REVOKED: Reason.ValueType  # 20
 """The retention of a version was revoked: PURGE from `purge_not_before` on, WITHHOLD before."""
 REASON_LEGAL_HOLD: Reason.ValueType  # 21
-"""Set aside for legal holds, which are not served."""
+"""A version, its record or its source is under a legal hold: kept, shown to nobody, purged by nobody. Ends with LiftHold."""
 REASON_SUSPENDED: Reason.ValueType  # 22
 """An operator suspended a version; ends with Resume."""
 REASON_FROZEN: Reason.ValueType  # 23
-"""Set aside for freezes, which are not served."""
+"""An operator froze the source or the tenant for a time."""
 REASON_TOMBSTONED: Reason.ValueType  # 24
 """A version whose retention is revoked cannot be put again, changed or built on. Given by the index service alone."""
 REASON_NO_BINDING: Reason.ValueType  # 30
@@ -254,7 +258,7 @@ REASON_ELIGIBILITY_UNKNOWN: Reason.ValueType  # 47
 REASON_NOT_RETRIEVED: Reason.ValueType  # 48
 """Policy demands that the binding was granted at RETRIEVE in this session, and no valid receipt says so."""
 REASON_PARENT_UNUSABLE: Reason.ValueType  # 49
-"""Set aside for segments made from other segments, which are not served."""
+"""A segment that this one was made from is not in the ledger of this tenant."""
 REASON_STALE: Reason.ValueType  # 50
 """Older than its source allows, for the time that the segment is about."""
 REASON_FRESHNESS_UNKNOWN: Reason.ValueType  # 51
@@ -306,7 +310,7 @@ class _GateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Gate.ValueType],
     GATE_RETENTION: _Gate.ValueType  # 3
     """Retention revoke."""
     GATE_SUSPENSION: _Gate.ValueType  # 4
-    """Suspended."""
+    """Under a legal hold, suspended, or frozen."""
     GATE_SOURCE: _Gate.ValueType  # 5
     """Binding declared; trusted_hit."""
     GATE_BINDING: _Gate.ValueType  # 6
@@ -342,7 +346,7 @@ GATE_AVAILABILITY: Gate.ValueType  # 2
 GATE_RETENTION: Gate.ValueType  # 3
 """Retention revoke."""
 GATE_SUSPENSION: Gate.ValueType  # 4
-"""Suspended."""
+"""Under a legal hold, suspended, or frozen."""
 GATE_SOURCE: Gate.ValueType  # 5
 """Binding declared; trusted_hit."""
 GATE_BINDING: Gate.ValueType  # 6

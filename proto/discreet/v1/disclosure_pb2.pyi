@@ -189,6 +189,7 @@ class Segment(_message.Message):
     GROUNDING_FIELD_NUMBER: _builtins.int
     BINDINGS_FIELD_NUMBER: _builtins.int
     CLAIM_FIELD_NUMBER: _builtins.int
+    PARENTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique within the call; 1 to 128 bytes."""
     kind: _builtins.str
@@ -205,6 +206,13 @@ class Segment(_message.Message):
     def claim(self) -> Global___Claim:
         """What it asserts. Unset: nothing beyond its bindings. UNBOUND segments have none."""
 
+    @_builtins.property
+    def parents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ledger ids of committed segments of the same tenant that this one was made from (a summary, an aggregate, an attachment):
+        it rests on everything that they rest on, and falls with any of it. At most 32, each once. One that is not there is
+        PARENT_UNUSABLE. A BOUND segment needs a binding or a parent; UNBOUND segments have none.
+        """
+
     def __init__(
         self,
         *,
@@ -214,10 +222,11 @@ class Segment(_message.Message):
         grounding: _common_pb2.Grounding.ValueType = ...,
         bindings: _abc.Iterable[Global___Binding] | None = ...,
         claim: Global___Claim | None = ...,
+        parents: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bindings", b"bindings", "claim", b"claim", "digest", b"digest", "grounding", b"grounding", "id", b"id", "kind", b"kind"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bindings", b"bindings", "claim", b"claim", "digest", b"digest", "grounding", b"grounding", "id", b"id", "kind", b"kind", "parents", b"parents"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -250,7 +259,7 @@ class CheckRequest(_message.Message):
     """"en" or "zh-Hans"; empty: "en"."""
     need_numbers: _builtins.bool
     """The answer needs numbers or states: every segment must bind evidence with a value in it that is not INFERRED. At REPLAY
-    what was committed with the segment counts instead.
+    and EXPORT what was committed with the segment counts instead.
     """
     need_advice: _builtins.bool
     """The answer leans towards advice. Never sets anything on the unavailable path. At REPLAY what was committed with the
@@ -272,7 +281,7 @@ class CheckRequest(_message.Message):
 
     @_builtins.property
     def ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """REPLAY: 1 to 1,000 ids that Commit returned, each once, and no segments."""
+        """REPLAY and EXPORT: 1 to 1,000 ids that Commit returned, each once, and no segments."""
 
     def __init__(
         self,
@@ -358,6 +367,7 @@ class SegmentResult(_message.Message):
     EVIDENCE_FIELD_NUMBER: _builtins.int
     RECEIPTS_FIELD_NUMBER: _builtins.int
     USE_WITHIN_MS_FIELD_NUMBER: _builtins.int
+    PURGE_ORDER_ID_FIELD_NUMBER: _builtins.int
     segment_id: _builtins.str
     """The segment's id, or the ledger id that was asked about."""
     decision_id: _builtins.str
@@ -378,6 +388,8 @@ class SegmentResult(_message.Message):
     """
     use_within_ms: _builtins.int
     """The verdict may be acted on for so long after it arrived, then ask again. Milliseconds, 1 to 60,000; 0 unless ALLOW."""
+    purge_order_id: _builtins.str
+    """PURGE: the order to delete the copy under, as PurgeService names it. Else empty."""
     @_builtins.property
     def output(self) -> Global___Output:
         """What may be said to the reader."""
@@ -406,10 +418,11 @@ class SegmentResult(_message.Message):
         evidence: _abc.Iterable[Global___Evidence] | None = ...,
         receipts: _abc.Iterable[_builtins.str] | None = ...,
         use_within_ms: _builtins.int = ...,
+        purge_order_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_reason", b"custom_reason", "decision_id", b"decision_id", "evidence", b"evidence", "gate", b"gate", "output", b"output", "reason", b"reason", "receipts", b"receipts", "rule", b"rule", "segment_id", b"segment_id", "use_within_ms", b"use_within_ms", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_reason", b"custom_reason", "decision_id", b"decision_id", "evidence", b"evidence", "gate", b"gate", "output", b"output", "purge_order_id", b"purge_order_id", "reason", b"reason", "receipts", b"receipts", "rule", b"rule", "segment_id", b"segment_id", "use_within_ms", b"use_within_ms", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -916,3 +929,122 @@ class CommitOrder(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CommitOrder: _TypeAlias = CommitOrder  # noqa: Y015
+
+@_typing.final
+class ReportShownRequest(_message.Message):
+    """Segments that a reader was shown."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    LEDGER_IDS_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """Empty where the caller is entitled to exactly one tenant."""
+    session_id: _builtins.str
+    """The session they were committed in; 1 to 128 bytes."""
+    @_builtins.property
+    def principal(self) -> Global___Principal:
+        """The principal they were committed for. Required."""
+
+    @_builtins.property
+    def ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """1 to 1,000 ids that Commit returned, each once."""
+
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+        principal: Global___Principal | None = ...,
+        session_id: _builtins.str = ...,
+        ledger_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["principal", b"principal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ledger_ids", b"ledger_ids", "principal", b"principal", "session_id", b"session_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportShownRequest: _TypeAlias = ReportShownRequest  # noqa: Y015
+
+@_typing.final
+class ShownOutcome(_message.Message):
+    """What became of one report."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Kind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ShownOutcome._Kind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: ShownOutcome._Kind.ValueType  # 0
+        """Never sent."""
+        KIND_CONFIRMED: ShownOutcome._Kind.ValueType  # 1
+        """On record as shown from now on."""
+        KIND_ALREADY_CONFIRMED: ShownOutcome._Kind.ValueType  # 2
+        """Was on record before."""
+        KIND_UNKNOWN: ShownOutcome._Kind.ValueType  # 3
+        """There is no such entry for this tenant, principal and session. Nothing was written."""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
+        """Which of them holds."""
+
+    KIND_UNSPECIFIED: ShownOutcome.Kind.ValueType  # 0
+    """Never sent."""
+    KIND_CONFIRMED: ShownOutcome.Kind.ValueType  # 1
+    """On record as shown from now on."""
+    KIND_ALREADY_CONFIRMED: ShownOutcome.Kind.ValueType  # 2
+    """Was on record before."""
+    KIND_UNKNOWN: ShownOutcome.Kind.ValueType  # 3
+    """There is no such entry for this tenant, principal and session. Nothing was written."""
+
+    LEDGER_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    ledger_id: _builtins.str
+    """The id that was reported."""
+    kind: Global___ShownOutcome.Kind.ValueType
+    """What became of it."""
+    def __init__(
+        self,
+        *,
+        ledger_id: _builtins.str = ...,
+        kind: Global___ShownOutcome.Kind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "ledger_id", b"ledger_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShownOutcome: _TypeAlias = ShownOutcome  # noqa: Y015
+
+@_typing.final
+class ReportShownResponse(_message.Message):
+    """What is on record now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Names the call, in the audit and in the server's log."""
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownOutcome]:
+        """One an id, in the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        outcomes: _abc.Iterable[Global___ShownOutcome] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportShownResponse: _TypeAlias = ReportShownResponse  # noqa: Y015

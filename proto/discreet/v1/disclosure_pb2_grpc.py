@@ -51,6 +51,11 @@ class DisclosureServiceStub:
                 request_serializer=discreet_dot_v1_dot_disclosure__pb2.CommitRequest.SerializeToString,
                 response_deserializer=discreet_dot_v1_dot_disclosure__pb2.CommitResponse.FromString,
                 _registered_method=True)
+        self.ReportShown = channel.unary_unary(
+                '/discreet.v1.DisclosureService/ReportShown',
+                request_serializer=discreet_dot_v1_dot_disclosure__pb2.ReportShownRequest.SerializeToString,
+                response_deserializer=discreet_dot_v1_dot_disclosure__pb2.ReportShownResponse.FromString,
+                _registered_method=True)
 
 
 class DisclosureServiceServicer:
@@ -84,6 +89,14 @@ class DisclosureServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportShown(self, request, context):
+        """Says that committed segments were put before the reader: what was released becomes confirmed. It changes no decision.
+        Saying it again changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DisclosureServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -101,6 +114,11 @@ def add_DisclosureServiceServicer_to_server(servicer, server):
                     servicer.Commit,
                     request_deserializer=discreet_dot_v1_dot_disclosure__pb2.CommitRequest.FromString,
                     response_serializer=discreet_dot_v1_dot_disclosure__pb2.CommitResponse.SerializeToString,
+            ),
+            'ReportShown': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportShown,
+                    request_deserializer=discreet_dot_v1_dot_disclosure__pb2.ReportShownRequest.FromString,
+                    response_serializer=discreet_dot_v1_dot_disclosure__pb2.ReportShownResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -186,6 +204,33 @@ class DisclosureService:
             '/discreet.v1.DisclosureService/Commit',
             discreet_dot_v1_dot_disclosure__pb2.CommitRequest.SerializeToString,
             discreet_dot_v1_dot_disclosure__pb2.CommitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportShown(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/discreet.v1.DisclosureService/ReportShown',
+            discreet_dot_v1_dot_disclosure__pb2.ReportShownRequest.SerializeToString,
+            discreet_dot_v1_dot_disclosure__pb2.ReportShownResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -48,6 +48,10 @@ class DisclosureServiceStub:
     ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
     was written; repeat the call, it is safe to.
     """
+    ReportShown: _grpc.UnaryUnaryMultiCallable[_disclosure_pb2.ReportShownRequest, _disclosure_pb2.ReportShownResponse]
+    """Says that committed segments were put before the reader: what was released becomes confirmed. It changes no decision.
+    Saying it again changes nothing.
+    """
 
 @_typing.type_check_only
 class DisclosureServiceAsyncStub(DisclosureServiceStub):
@@ -68,6 +72,10 @@ class DisclosureServiceAsyncStub(DisclosureServiceStub):
     of each binding) returns its ledger id and a fresh verdict as at REPLAY; where any of the latter differs, the call is
     ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
     was written; repeat the call, it is safe to.
+    """
+    ReportShown: _aio.UnaryUnaryMultiCallable[_disclosure_pb2.ReportShownRequest, _disclosure_pb2.ReportShownResponse]  # type: ignore[assignment]
+    """Says that committed segments were put before the reader: what was released becomes confirmed. It changes no decision.
+    Saying it again changes nothing.
     """
 
 class DisclosureServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -104,6 +112,16 @@ class DisclosureServiceServicer(metaclass=_abc_1.ABCMeta):
         of each binding) returns its ledger id and a fresh verdict as at REPLAY; where any of the latter differs, the call is
         ALREADY_EXISTS and nothing of it is written. UNAVAILABLE: the outcome is unknown, or facts kept changing and nothing
         was written; repeat the call, it is safe to.
+        """
+
+    @_abc_1.abstractmethod
+    def ReportShown(
+        self,
+        request: _disclosure_pb2.ReportShownRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_disclosure_pb2.ReportShownResponse, _abc.Awaitable[_disclosure_pb2.ReportShownResponse]]:
+        """Says that committed segments were put before the reader: what was released becomes confirmed. It changes no decision.
+        Saying it again changes nothing.
         """
 
 def add_DisclosureServiceServicer_to_server(servicer: DisclosureServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -560,6 +560,8 @@ class Record(_message.Message):
     RETENTION_REVOKE_FIELD_NUMBER: _builtins.int
     REVISION_TOKEN_FIELD_NUMBER: _builtins.int
     RECORDED_AT_FIELD_NUMBER: _builtins.int
+    SUSPENDED_UNTIL_FIELD_NUMBER: _builtins.int
+    HOLD_IDS_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """Whose it is."""
     record_id: _builtins.str
@@ -585,7 +587,7 @@ class Record(_message.Message):
     current: _builtins.bool
     """True for the record's current version."""
     suspended: _builtins.bool
-    """True from Suspend until Resume."""
+    """True from Suspend until Resume, also where its time is over: see `suspended_until`."""
     unreachable: _builtins.bool
     """True where the original was marked as unreachable."""
     revision_token: _builtins.str
@@ -630,6 +632,14 @@ class Record(_message.Message):
     def recorded_at(self) -> _timestamp_pb2.Timestamp:
         """When these facts were registered or changed; a revision that only ceases to be the current version keeps its time."""
 
+    @_builtins.property
+    def suspended_until(self) -> _timestamp_pb2.Timestamp:
+        """The suspension ends by itself then. Unset: it does not, or there is none."""
+
+    @_builtins.property
+    def hold_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The legal holds that it is under, by id."""
+
     def __init__(
         self,
         *,
@@ -658,10 +668,12 @@ class Record(_message.Message):
         retention_revoke: Global___RetentionRevoke | None = ...,
         revision_token: _builtins.str = ...,
         recorded_at: _timestamp_pb2.Timestamp | None = ...,
+        suspended_until: _timestamp_pb2.Timestamp | None = ...,
+        hold_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "assessment_expires_at", b"assessment_expires_at", "recorded_at", b"recorded_at", "retention_revoke", b"retention_revoke", "superseded_by", b"superseded_by"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "assessment_expires_at", b"assessment_expires_at", "recorded_at", b"recorded_at", "retention_revoke", b"retention_revoke", "superseded_by", b"superseded_by", "suspended_until", b"suspended_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "assessment_expires_at", b"assessment_expires_at", "attributes", b"attributes", "basis", b"basis", "collector", b"collector", "current", b"current", "digest", b"digest", "fields", b"fields", "formula", b"formula", "inputs", b"inputs", "kind", b"kind", "of", b"of", "origin", b"origin", "own_source", b"own_source", "record_id", b"record_id", "recorded_at", b"recorded_at", "retention_revoke", b"retention_revoke", "revision_token", b"revision_token", "scopes", b"scopes", "source_label", b"source_label", "superseded_by", b"superseded_by", "suspended", b"suspended", "tenant", b"tenant", "unreachable", b"unreachable", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "assessment_expires_at", b"assessment_expires_at", "attributes", b"attributes", "basis", b"basis", "collector", b"collector", "current", b"current", "digest", b"digest", "fields", b"fields", "formula", b"formula", "hold_ids", b"hold_ids", "inputs", b"inputs", "kind", b"kind", "of", b"of", "origin", b"origin", "own_source", b"own_source", "record_id", b"record_id", "recorded_at", b"recorded_at", "retention_revoke", b"retention_revoke", "revision_token", b"revision_token", "scopes", b"scopes", "source_label", b"source_label", "superseded_by", b"superseded_by", "suspended", b"suspended", "suspended_until", b"suspended_until", "tenant", b"tenant", "unreachable", b"unreachable", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -678,12 +690,15 @@ class RetentionRevoke(_message.Message):
     TICKET_FIELD_NUMBER: _builtins.int
     REVOKED_AT_FIELD_NUMBER: _builtins.int
     PURGE_NOT_BEFORE_FIELD_NUMBER: _builtins.int
+    PURGE_ORDER_ID_FIELD_NUMBER: _builtins.int
     actor: _builtins.str
     """The operator's identity."""
     reason: _builtins.str
     """Why."""
     ticket: _builtins.str
     """The ticket that asked for it."""
+    purge_order_id: _builtins.str
+    """The order under which copies are purged. Empty: revoked before orders were kept."""
     @_builtins.property
     def revoked_at(self) -> _timestamp_pb2.Timestamp:
         """When it was revoked: withheld from then on."""
@@ -700,10 +715,11 @@ class RetentionRevoke(_message.Message):
         ticket: _builtins.str = ...,
         revoked_at: _timestamp_pb2.Timestamp | None = ...,
         purge_not_before: _timestamp_pb2.Timestamp | None = ...,
+        purge_order_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["purge_not_before", b"purge_not_before", "revoked_at", b"revoked_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "purge_not_before", b"purge_not_before", "reason", b"reason", "revoked_at", b"revoked_at", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "purge_not_before", b"purge_not_before", "purge_order_id", b"purge_order_id", "reason", b"reason", "revoked_at", b"revoked_at", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -913,13 +929,14 @@ Global___SupersedeResponse: _TypeAlias = SupersedeResponse  # noqa: Y015
 
 @_typing.final
 class SuspendRequest(_message.Message):
-    """Hides a version until resumed."""
+    """Hides a version until resumed, or until a time."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANT_FIELD_NUMBER: _builtins.int
     RECORD_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
@@ -928,16 +945,21 @@ class SuspendRequest(_message.Message):
     def record(self) -> _common_pb2.RecordRef:
         """Required."""
 
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """The suspension ends by itself then; in the future. Unset: only Resume ends it. Suspending again replaces it."""
+
     def __init__(
         self,
         *,
         tenant: _builtins.str = ...,
         record: _common_pb2.RecordRef | None = ...,
         reason: _builtins.str = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "record", b"record", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "record", b"record", "tenant", b"tenant", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1198,9 +1220,106 @@ class MarkUnreachableResponse(_message.Message):
 Global___MarkUnreachableResponse: _TypeAlias = MarkUnreachableResponse  # noqa: Y015
 
 @_typing.final
+class RecordQuery(_message.Message):
+    """Which record versions a retention revoke takes, where it is no single one: those that fit every field given; at least one
+    of them is. Expanded once, in the revoke's transaction; what is registered later is not covered.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class AttributesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> _common_pb2.Value: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _common_pb2.Value | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SOURCE_LABEL_FIELD_NUMBER: _builtins.int
+    RECORD_ID_PREFIX_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    COLLECTOR_FIELD_NUMBER: _builtins.int
+    AS_OF_BEFORE_FIELD_NUMBER: _builtins.int
+    ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    source_label: _builtins.str
+    """Records of this label alone."""
+    record_id_prefix: _builtins.str
+    """Record ids that begin with exactly this text."""
+    scope: _builtins.str
+    """Records that have this scope."""
+    collector: _builtins.str
+    """Records registered by this collector."""
+    @_builtins.property
+    def as_of_before(self) -> _timestamp_pb2.Timestamp:
+        """Records whose `as_of` is before this time. One that states no time, or one that lies ahead, never fits; the answer counts
+        them.
+        """
+
+    @_builtins.property
+    def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
+        """Records whose attributes hold all of these, exactly; at most 16."""
+
+    def __init__(
+        self,
+        *,
+        source_label: _builtins.str = ...,
+        record_id_prefix: _builtins.str = ...,
+        scope: _builtins.str = ...,
+        collector: _builtins.str = ...,
+        as_of_before: _timestamp_pb2.Timestamp | None = ...,
+        attributes: _abc.Mapping[_builtins.str, _common_pb2.Value] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of_before", b"as_of_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of_before", b"as_of_before", "attributes", b"attributes", "collector", b"collector", "record_id_prefix", b"record_id_prefix", "scope", b"scope", "source_label", b"source_label"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordQuery: _TypeAlias = RecordQuery  # noqa: Y015
+
+@_typing.final
+class RecordRefs(_message.Message):
+    """Record versions, named one by one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
+        """1 to 10,000, each once."""
+
+    def __init__(
+        self,
+        *,
+        records: _abc.Iterable[_common_pb2.RecordRef] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["records", b"records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordRefs: _TypeAlias = RecordRefs  # noqa: Y015
+
+@_typing.final
 class RevokeRetentionRequest(_message.Message):
-    """Revokes the retention of a version, or says what that would do. Repeating a revoke with the same ticket and no earlier
-    purge writes nothing; on other terms it is FAILED_PRECONDITION.
+    """Revokes retention, or says what that would do. Exactly one extent is given (`record` or one of `extent`). Repeating a
+    revoke of the same extent with the same ticket and no earlier purge writes nothing; one that covers a version that was
+    revoked on other terms leaves that version as it is and says so in `already_revoked`, and where nothing else is covered it
+    is FAILED_PRECONDITION.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1212,6 +1331,10 @@ class RevokeRetentionRequest(_message.Message):
     PURGE_NOT_BEFORE_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     DRY_RUN_DIGEST_FIELD_NUMBER: _builtins.int
+    ALL_VERSIONS_OF_FIELD_NUMBER: _builtins.int
+    SOURCE_LABEL_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    RECORDS_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     reason: _builtins.str
@@ -1221,14 +1344,29 @@ class RevokeRetentionRequest(_message.Message):
     dry_run: _builtins.bool
     """Says what would be done, and does nothing."""
     dry_run_digest: _builtins.str
-    """The digest that the dry run gave. Optional; where it differs, nothing is done (FAILED_PRECONDITION)."""
+    """The digest that the dry run gave. Where it differs from what would be done now, nothing is done (FAILED_PRECONDITION).
+    Required where more versions and segments are covered than the RetentionPolicy in force lets pass without
+    (`dry-run-above`; 100 where none is in force).
+    """
+    all_versions_of: _builtins.str
+    """Every version of a record that there is; new versions of it are refused from then on (TOMBSTONED)."""
+    source_label: _builtins.str
+    """A whole source, as a standing fact: everything that is registered under the label, and whatever would be."""
     @_builtins.property
     def record(self) -> _common_pb2.RecordRef:
-        """One version: the only extent that is served. Required."""
+        """One version."""
 
     @_builtins.property
     def purge_not_before(self) -> _timestamp_pb2.Timestamp:
         """Copies are withheld at once and purged from then on. Unset or past: at once."""
+
+    @_builtins.property
+    def query(self) -> Global___RecordQuery:
+        """What a query finds, once."""
+
+    @_builtins.property
+    def records(self) -> Global___RecordRefs:
+        """What a list names, from a file for example."""
 
     def __init__(
         self,
@@ -1240,12 +1378,18 @@ class RevokeRetentionRequest(_message.Message):
         purge_not_before: _timestamp_pb2.Timestamp | None = ...,
         dry_run: _builtins.bool = ...,
         dry_run_digest: _builtins.str = ...,
+        all_versions_of: _builtins.str = ...,
+        source_label: _builtins.str = ...,
+        query: Global___RecordQuery | None = ...,
+        records: Global___RecordRefs | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["purge_not_before", b"purge_not_before", "record", b"record"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["all_versions_of", b"all_versions_of", "extent", b"extent", "purge_not_before", b"purge_not_before", "query", b"query", "record", b"record", "records", b"records", "source_label", b"source_label"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "dry_run_digest", b"dry_run_digest", "purge_not_before", b"purge_not_before", "reason", b"reason", "record", b"record", "tenant", b"tenant", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_versions_of", b"all_versions_of", "dry_run", b"dry_run", "dry_run_digest", b"dry_run_digest", "extent", b"extent", "purge_not_before", b"purge_not_before", "query", b"query", "reason", b"reason", "record", b"record", "records", b"records", "source_label", b"source_label", "tenant", b"tenant", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_extent: _TypeAlias = _typing.Literal["all_versions_of", "source_label", "query", "records"]  # noqa: Y015
+    _WhichOneofArgType_extent: _TypeAlias = _typing.Literal["extent", b"extent"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_extent) -> _WhichOneofReturnType_extent | None: ...
 
 Global___RevokeRetentionRequest: _TypeAlias = RevokeRetentionRequest  # noqa: Y015
 
@@ -1258,22 +1402,48 @@ class RevokeRetentionResponse(_message.Message):
     TOKEN_FIELD_NUMBER: _builtins.int
     AFFECTED_SEGMENTS_FIELD_NUMBER: _builtins.int
     DRY_RUN_DIGEST_FIELD_NUMBER: _builtins.int
+    AFFECTED_VERSIONS_FIELD_NUMBER: _builtins.int
+    ALREADY_REVOKED_FIELD_NUMBER: _builtins.int
+    WITHOUT_TIME_FIELD_NUMBER: _builtins.int
+    PURGE_ORDER_ID_FIELD_NUMBER: _builtins.int
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    SAMPLE_FIELD_NUMBER: _builtins.int
     token: _builtins.str
     """Names the state after the call."""
     affected_segments: _builtins.int
-    """Committed segments that rest on the version."""
+    """Committed segments that rest on what is covered."""
     dry_run_digest: _builtins.str
-    """Of the version and that number: give it back so that nothing more is affected than was looked at."""
+    """Of exactly what is covered: give it back so that nothing more is affected than was looked at."""
+    affected_versions: _builtins.int
+    """Record versions covered: revoked by this call, or to be."""
+    already_revoked: _builtins.int
+    """Versions in the extent that were revoked before; they stay as they are."""
+    without_time: _builtins.int
+    """Records that `as_of_before` left out since they state no time, or one that lies ahead."""
+    purge_order_id: _builtins.str
+    """The order under which copies are purged. Empty for a dry run and where approval is awaited."""
+    approval_id: _builtins.str
+    """Where two persons are needed: the approval that is awaited; nothing was revoked yet. Else empty."""
+    @_builtins.property
+    def sample(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
+        """The first of the versions covered, in the order of record id and version; at most 100."""
+
     def __init__(
         self,
         *,
         token: _builtins.str = ...,
         affected_segments: _builtins.int = ...,
         dry_run_digest: _builtins.str = ...,
+        affected_versions: _builtins.int = ...,
+        already_revoked: _builtins.int = ...,
+        without_time: _builtins.int = ...,
+        purge_order_id: _builtins.str = ...,
+        approval_id: _builtins.str = ...,
+        sample: _abc.Iterable[_common_pb2.RecordRef] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_segments", b"affected_segments", "dry_run_digest", b"dry_run_digest", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_segments", b"affected_segments", "affected_versions", b"affected_versions", "already_revoked", b"already_revoked", "approval_id", b"approval_id", "dry_run_digest", b"dry_run_digest", "purge_order_id", b"purge_order_id", "sample", b"sample", "token", b"token", "without_time", b"without_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -157,7 +157,7 @@ class IndexServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Suspend(self, request, context):
-        """Hides at once, until Resume. Operator.
+        """Hides at once, until Resume or until a time. Operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -192,7 +192,7 @@ class IndexServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RevokeRetention(self, request, context):
-        """The only act that leads to PURGE. Terminal for the version. Operator.
+        """The only act that leads to PURGE. Terminal for the versions that it covers. Operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

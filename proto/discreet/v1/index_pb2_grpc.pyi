@@ -53,7 +53,7 @@ class IndexServiceStub:
     label.
     """
     Suspend: _grpc.UnaryUnaryMultiCallable[_index_pb2.SuspendRequest, _index_pb2.SuspendResponse]
-    """Hides at once, until Resume. Operator."""
+    """Hides at once, until Resume or until a time. Operator."""
     Resume: _grpc.UnaryUnaryMultiCallable[_index_pb2.ResumeRequest, _index_pb2.ResumeResponse]
     """Ends a suspension. Operator."""
     SetScopes: _grpc.UnaryUnaryMultiCallable[_index_pb2.SetScopesRequest, _index_pb2.SetScopesResponse]
@@ -63,7 +63,7 @@ class IndexServiceStub:
     MarkUnreachable: _grpc.UnaryUnaryMultiCallable[_index_pb2.MarkUnreachableRequest, _index_pb2.MarkUnreachableResponse]
     """Says that the original cannot be reached now, or can again. Operator or a collector of the record's label."""
     RevokeRetention: _grpc.UnaryUnaryMultiCallable[_index_pb2.RevokeRetentionRequest, _index_pb2.RevokeRetentionResponse]
-    """The only act that leads to PURGE. Terminal for the version. Operator."""
+    """The only act that leads to PURGE. Terminal for the versions that it covers. Operator."""
     GrantScope: _grpc.UnaryUnaryMultiCallable[_index_pb2.GrantScopeRequest, _index_pb2.GrantScopeResponse]
     """Gives a principal a scope. Operator. At most 256 grants of a principal stand at a time, expired ones included
     (FAILED_PRECONDITION).
@@ -98,7 +98,7 @@ class IndexServiceAsyncStub(IndexServiceStub):
     label.
     """
     Suspend: _aio.UnaryUnaryMultiCallable[_index_pb2.SuspendRequest, _index_pb2.SuspendResponse]  # type: ignore[assignment]
-    """Hides at once, until Resume. Operator."""
+    """Hides at once, until Resume or until a time. Operator."""
     Resume: _aio.UnaryUnaryMultiCallable[_index_pb2.ResumeRequest, _index_pb2.ResumeResponse]  # type: ignore[assignment]
     """Ends a suspension. Operator."""
     SetScopes: _aio.UnaryUnaryMultiCallable[_index_pb2.SetScopesRequest, _index_pb2.SetScopesResponse]  # type: ignore[assignment]
@@ -108,7 +108,7 @@ class IndexServiceAsyncStub(IndexServiceStub):
     MarkUnreachable: _aio.UnaryUnaryMultiCallable[_index_pb2.MarkUnreachableRequest, _index_pb2.MarkUnreachableResponse]  # type: ignore[assignment]
     """Says that the original cannot be reached now, or can again. Operator or a collector of the record's label."""
     RevokeRetention: _aio.UnaryUnaryMultiCallable[_index_pb2.RevokeRetentionRequest, _index_pb2.RevokeRetentionResponse]  # type: ignore[assignment]
-    """The only act that leads to PURGE. Terminal for the version. Operator."""
+    """The only act that leads to PURGE. Terminal for the versions that it covers. Operator."""
     GrantScope: _aio.UnaryUnaryMultiCallable[_index_pb2.GrantScopeRequest, _index_pb2.GrantScopeResponse]  # type: ignore[assignment]
     """Gives a principal a scope. Operator. At most 256 grants of a principal stand at a time, expired ones included
     (FAILED_PRECONDITION).
@@ -176,7 +176,7 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.SuspendRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.SuspendResponse, _abc.Awaitable[_index_pb2.SuspendResponse]]:
-        """Hides at once, until Resume. Operator."""
+        """Hides at once, until Resume or until a time. Operator."""
 
     @_abc_1.abstractmethod
     def Resume(
@@ -216,7 +216,7 @@ class IndexServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _index_pb2.RevokeRetentionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_index_pb2.RevokeRetentionResponse, _abc.Awaitable[_index_pb2.RevokeRetentionResponse]]:
-        """The only act that leads to PURGE. Terminal for the version. Operator."""
+        """The only act that leads to PURGE. Terminal for the versions that it covers. Operator."""
 
     @_abc_1.abstractmethod
     def GrantScope(

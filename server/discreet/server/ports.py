@@ -16,6 +16,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeVar
 
 from discreet.policy.facts import FactIds, Facts, GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
+from discreet.server.ports_authority import AuthorityWork, Look, PurgeWork
 
 T = TypeVar("T")
 
@@ -29,6 +30,13 @@ class StoreError(Exception):
 
 class OutcomeUnknown(StoreError):
     """A write was sent and its outcome could not be learned, even by looking it up."""
+
+
+class DatabaseChanged(StoreError):
+    """The database is not the one that was opened, or has lost what was seen of it.
+
+    A failover, a restored backup, an adoption. It does not pass by itself: an operator must act.
+    """
 
 
 class Clock(Protocol):
@@ -56,16 +64,35 @@ class Head(NamedTuple):
     now: Micros
 
 
+class Adoption(NamedTuple):
+    """An operator's word that a database which may have lost something is meant; it gave the database a new epoch.
+
+    `accepted`: up to which number of which earlier epochs it stands in for what was there, lost or not.
+    """
+
+    epoch: str
+    previous: str
+    found_seq: int
+    accepted: tuple[tuple[str, int], ...]
+    at: Micros
+    actor: str
+    reason: str
+
+
 class ChangeKind(Enum):
     """Which kind of fact an event changed."""
 
     RECORD = "record"
     GRANTS = "grants"
     POLICY = "policy"
+    STANDING = "standing"
 
 
 class Change(NamedTuple):
-    """One event that changed facts. `id`: record id (all its versions) or principal id; empty for a policy."""
+    """One event that changed facts. `id`: record id (all its versions) or principal id; else empty.
+
+    STANDING with an empty tenant: for every tenant.
+    """
 
     seq: int
     kind: ChangeKind
@@ -138,9 +165,9 @@ class DecisionKey(NamedTuple):
 class Job:
     """What one call records in one transaction: audit row, and for a commit its entries.
 
-    With entries: the whole job is written only if policy revision, grant revision and every base still stand and
-    nothing has
-    expired, else nothing of it. `store_within_us`: `store_by` is the commit's time plus this.
+    With entries: the whole job is written only if policy revision, grant revision, what stands for the tenant and every
+    base are as they were read and nothing has expired, else nothing of it. `store_by` is the commit's time plus
+    `store_within_us`.
     """
 
     audit: AuditRecord
@@ -149,6 +176,10 @@ class Job:
     grants: tuple[str, str, int] | None = None
     """Tenant, principal id, revision of the principal's grants as they were read."""
     store_within_us: int = 0
+    standing: tuple[str, int] | None = None
+    """Tenant, revision of what stands for it as it was read."""
+    shown: tuple[tuple[str, str], ...] = ()
+    """(tenant, ledger id) of entries to be confirmed as shown; those that are already stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +199,7 @@ class Overtaken:
     grants: bool = False
     expired: bool = False
     records: tuple[Ref, ...] = ()
+    standing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +275,16 @@ class Work(Protocol):
         """The authority row as it will be after the events so far."""
         ...
 
+    @property
+    def authority(self) -> AuthorityWork:
+        """Standing facts, tombstones, approvals."""
+        ...
+
+    @property
+    def purges(self) -> PurgeWork:
+        """Holders and purge orders."""
+        ...
+
     def record(self, tenant: str, ref: Ref) -> RecordFacts | None:
         """The latest revision of a record version."""
         ...
@@ -264,14 +306,6 @@ class Work(Protocol):
 
         If there is one.
         """
-        ...
-
-    def tombstones(self, tenant: str, digests: Sequence[str]) -> Mapping[str, Ref]:
-        """A revoked version of each digest that has one."""
-        ...
-
-    def write_tombstone(self, tenant: str, digest: str, ref: Ref) -> None:
-        """Keeps the digest of a version whose retention is revoked in this transaction, for good."""
         ...
 
     def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
@@ -296,10 +330,6 @@ class Work(Protocol):
 
     def withdraw(self, tenant: str, principal_id: str, scope: str) -> int:
         """Ends all standing grants of the key; returns how many."""
-        ...
-
-    def count_resting(self, tenant: str, ref: Ref) -> int:
-        """Committed segments that have this version among their roots."""
         ...
 
     def publish_policy(self, expected: int, row: PolicyRow) -> int | None:
@@ -334,6 +364,10 @@ class Store(Protocol):
         """Reads the authority row and the clock; begun after the call."""
         ...
 
+    async def adoptions(self) -> list[Adoption]:
+        """How the database came by its epoch, the newest adoption first; empty where it has its first epoch."""
+        ...
+
     async def changes(self, after: int, limit: int) -> list[Change]:
         """Events that changed facts, with seq > after, in order."""
         ...
@@ -359,6 +393,10 @@ class Store(Protocol):
 
     async def change(self, work: Callable[[Work], T]) -> T:
         """Runs `work` in one index transaction; an exception rolls everything back and is raised."""
+        ...
+
+    async def look(self, read: Callable[[Look], T]) -> T:
+        """What `read` returns of one state of what follows from revocations; it can write nothing."""
         ...
 
     async def get_record(self, tenant: str, record_id: str, version: str, history: int) -> list[RecordFacts]:

@@ -11,11 +11,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from discreet.policy.facts import FactIds, Facts, PrincipalGrants, ReceiptKey, RecordFacts, Ref
+from discreet.policy.facts import FactIds, Facts, PrincipalGrants, ReceiptKey, RecordFacts, Ref, Standing
 from discreet.server.ports import Change, ChangeKind
 
 RECORD_IDS_MAX = 50_000
 PRINCIPALS_MAX = 20_000
+TENANTS_MAX = 10_000
 VERSIONS_PER_ID_MAX = 64
 
 
@@ -31,19 +32,31 @@ class _HeldGrants(NamedTuple):
     grants: PrincipalGrants
 
 
+class _HeldStanding(NamedTuple):
+    seq: int
+    standing: Standing
+
+
 class FactCache:
     """Bounded: what was used least recently goes first."""
 
     def __init__(
-        self, epoch: str, tail: int, record_ids_max: int = RECORD_IDS_MAX, principals_max: int = PRINCIPALS_MAX
+        self,
+        epoch: str,
+        tail: int,
+        record_ids_max: int = RECORD_IDS_MAX,
+        principals_max: int = PRINCIPALS_MAX,
+        tenants_max: int = TENANTS_MAX,
     ) -> None:
         self.epoch = epoch
         self.tail = tail
         self._record_ids_max = record_ids_max
         self._principals_max = principals_max
+        self._tenants_max = tenants_max
         self._records: OrderedDict[tuple[str, str], dict[str | None, _Held]] = OrderedDict()
         self._grants: OrderedDict[tuple[str, str], _HeldGrants] = OrderedDict()
         self._receipt_keys: tuple[ReceiptKey, ...] | None = None
+        self._standing: OrderedDict[str, _HeldStanding] = OrderedDict()
 
     def apply(self, changes: Iterable[Change], up_to: int) -> None:
         """Drops what the changes name; they are all there are up to the given number."""
@@ -52,13 +65,22 @@ class FactCache:
                 self._records.pop((change.tenant, change.id), None)
             elif change.kind is ChangeKind.GRANTS:
                 self._grants.pop((change.tenant, change.id), None)
+            elif change.kind is ChangeKind.STANDING:
+                self._forget_standing(change.tenant)
             up_to = max(up_to, change.seq)
         self.tail = max(self.tail, up_to)
+
+    def _forget_standing(self, tenant: str) -> None:
+        if tenant:
+            self._standing.pop(tenant, None)
+        else:
+            self._standing.clear()
 
     def clear(self, tail: int) -> None:
         """Forgets everything; for when there were too many changes to apply."""
         self._records.clear()
         self._grants.clear()
+        self._standing.clear()
         self.tail = max(self.tail, tail)
 
     def put(self, tenant: str, ids: FactIds, facts: Facts) -> None:
@@ -77,6 +99,10 @@ class FactCache:
         while len(self._grants) > self._principals_max:
             self._grants.popitem(last=False)
         self._receipt_keys = facts.receipt_keys
+        self._standing[tenant] = _HeldStanding(facts.seq, facts.standing)
+        self._standing.move_to_end(tenant)
+        while len(self._standing) > self._tenants_max:
+            self._standing.popitem(last=False)
 
     def _put(self, tenant: str, record_id: str, version: str | None, held: _Held) -> None:
         key = (tenant, record_id)
@@ -96,6 +122,9 @@ class FactCache:
         grants = self._grants.get((tenant, ids.principal_id))
         if grants is None or grants.seq > at:
             return None
+        stands = self._standing.get(tenant)
+        if stands is None or stands.seq > at:
+            return None
         records: dict[Ref, RecordFacts] = {}
         current: dict[str, RecordFacts] = {}
         # Lists, not generators: every id is looked at, whatever became of the ones before it.
@@ -106,7 +135,8 @@ class FactCache:
         if not all(found):
             return None
         self._grants.move_to_end((tenant, ids.principal_id))
-        return Facts(self.epoch, at, records, current, grants.grants, receipt_keys=self._receipt_keys)
+        keys = self._receipt_keys
+        return Facts(self.epoch, at, records, current, grants.grants, receipt_keys=keys, standing=stands.standing)
 
     def _take(self, tenant: str, ref: Ref, at: int, records: dict[Ref, RecordFacts]) -> bool:
         """Adds a record version, or nothing where it is known to be absent. False where it is not known as of `at`."""

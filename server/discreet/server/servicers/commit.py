@@ -91,6 +91,7 @@ class Committing:
                 continue
             outcome = await self._offer(call, this, progress)
             if isinstance(outcome, Recorded):
+                self._asking.tally.told(request.moment, this.decided.results)
                 return await computed(len(data), self._reply, call, this, progress, outcome)
             if outcome is None:
                 return self._withheld(call, this.asked, Reason.AUDIT_UNAVAILABLE)
@@ -173,7 +174,9 @@ class Committing:
         if this.entries and asked.snapshot is not None and asked.facts is not None:
             request, snapshot = asked.request, asked.snapshot
             grants = (request.tenant, request.principal.id, asked.facts.grants.revision)
-            job = Job(record, tuple(this.entries.values()), snapshot.number, grants, snapshot.store_within_us)
+            standing = (request.tenant, asked.facts.standing.revision)
+            entries = tuple(this.entries.values())
+            job = Job(record, entries, snapshot.number, grants, snapshot.store_within_us, standing)
         try:
             async with asyncio.timeout(call.time_left_s(self._asking.timeout_s)):
                 return (await self._asking.store.record([job]))[0]
@@ -197,6 +200,7 @@ class Committing:
 
     def _withheld(self, call: Call, asked: Asked, reason: Reason) -> bytes:
         decided = withhold_all(asked.request, asked.snapshot, reason)
+        self._asking.tally.told(asked.request.moment, decided.results)
         outcomes = [CommitOutcome(OrderKind.REFUSED, asked.token) for _ in decided.results]
         reply = Reply(
             asked.request, call.request_id, asked.token, asked.snapshot, self._asking.instance, _new_ids(decided)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import psycopg
 import sqlalchemy as sa
 
-from discreet.policy.facts import FactIds, Facts
+from discreet.policy.facts import FactIds, Facts, Micros
 from discreet.server.ports import Head, Job, JobOutcome, StoreError, Work
 from discreet.server.stores.chain import Chain
 from discreet.server.stores.postgres_change import Changing
@@ -22,7 +22,7 @@ from discreet.server.stores.postgres_fetch import read_facts
 from discreet.server.stores.postgres_lane import Lane
 from discreet.server.stores.postgres_lines import Lines
 from discreet.server.stores.postgres_record import Group
-from discreet.server.stores.postgres_setup import alchemy, open_database
+from discreet.server.stores.postgres_setup import NOW, alchemy, open_database
 from discreet.server.stores.reading import Reading
 from discreet.server.stores.shared_read import SharedRead
 
@@ -93,6 +93,9 @@ class PostgresStore(Reading):
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
         parts = self._open()
         return await asyncio.get_running_loop().run_in_executor(parts.readers, _ask, parts.engine, ask)
+
+    def _time(self, connection: sa.Connection) -> Micros:
+        return Micros(connection.execute(NOW).scalar_one())
 
     def _open(self) -> "_Parts":
         if self._parts is None:

@@ -13,7 +13,16 @@ import psycopg
 
 from discreet.policy.facts import FactIds, Facts, LedgerFacts, ReceiptKey, RecordFacts, Ref
 from discreet.server.ports import StoreError
-from discreet.server.stores.rows import LEDGER_COLUMNS, RECORD_COLUMNS, ledger_facts, record_facts, standing_grants
+from discreet.server.stores.queries import LAST_STANDING, STANDS
+from discreet.server.stores.rows import (
+    LEDGER_COLUMNS,
+    RECORD_COLUMNS,
+    STANDING_COLUMNS,
+    ledger_facts,
+    record_facts,
+    standing_grants,
+    standing_of,
+)
 
 
 class Part(IntEnum):
@@ -26,6 +35,7 @@ class Part(IntEnum):
 
 _COLUMNS = ", ".join(f"r.{name}" for name in RECORD_COLUMNS)
 _LEDGER = ", ".join("encode(l.segment, 'base64')" if name == "segment" else f"l.{name}" for name in LEDGER_COLUMNS)
+_STANDING = ", ".join(f"s.{name}" for name in STANDING_COLUMNS)
 _FRAME = f"""
     SELECT json_build_object(
         'epoch', (SELECT epoch FROM authority WHERE one = 1),
@@ -37,6 +47,8 @@ _FRAME = f"""
         ),
         'keys', (SELECT json_agg(json_build_array(k.key_id, encode(k.secret, 'hex'))
             ORDER BY k.created_at, k.key_id) FROM receipt_key k),
+        'stood', ({LAST_STANDING.format(tenant="%(tenant)s")}),
+        'standing', (SELECT json_agg(json_build_array({_STANDING}) ORDER BY s.seq){STANDS.format(tenant="%(tenant)s")}),
         'ledger', (
             SELECT json_agg(json_build_array({_LEDGER}, (
                 SELECT json_agg(json_build_array(g.record_id, g.version) ORDER BY g.record_id, g.version)
@@ -120,7 +132,9 @@ def _facts(rows: Sequence[Sequence[Any]]) -> Facts:
         raise StoreError("the authority row is missing")
     ledger = {row[0]: _ledger_facts(row) for row in frame["ledger"] or ()}
     keys = tuple(ReceiptKey(key_id, bytes.fromhex(secret)) for key_id, secret in frame["keys"] or ())
-    return Facts(frame["epoch"], frame["seq"], records, current, standing_grants(frame["grants"] or ()), ledger, keys)
+    grants = standing_grants(frame["grants"] or ())
+    standing = standing_of(frame["stood"], frame["standing"] or ())
+    return Facts(frame["epoch"], frame["seq"], records, current, grants, ledger, keys, standing)
 
 
 def _ledger_facts(row: list[Any]) -> LedgerFacts:

@@ -180,7 +180,7 @@ def _outcome(answer: Mapping[str, Any], told: Mapping[str, Any]) -> JobOutcome:
         return Recorded(told["seq"], now)
     head = Head(answer["epoch"], told["at"], answer["changed_seq"], answer["policy_revision"], now)
     records = tuple(sorted(Ref(record_id, version) for record_id, version in told["records"]))
-    return Overtaken(head, told["policy"], told["grants"], told["expired"], records)
+    return Overtaken(head, told["policy"], told["grants"], told["expired"], records, told["standing"])
 
 
 def _parameters(jobs: Sequence[Job]) -> tuple[Jsonb, list[bytes], list[bytes]]:
@@ -217,6 +217,8 @@ def _parameters(jobs: Sequence[Job]) -> tuple[Jsonb, list[bytes], list[bytes]]:
                 ],
                 "policy_revision": job.policy_revision,
                 "grants": job.grants,
+                "standing": job.standing,
+                "shown": job.shown,
                 "valid_until": min(ends, default=None),
                 "store_within": job.store_within_us,
                 "entries": entries,

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from discreet.server.ports import StoreError
 from discreet.server.stores import tables
+from discreet.server.stores.metadata import metadata
 from discreet.server.stores.postgres_connect import Kind, cause
 
 ROLES = tuple(kind for kind in Kind if kind is not Kind.OWNER)
@@ -31,7 +32,7 @@ def grants(schema: str) -> list[str]:
     place = '"' + schema.replace('"', '""') + '"'
     names = ", ".join(kind.value for kind in ROLES)
     made = [f"GRANT USAGE ON SCHEMA {place} TO {names}"]
-    made.append(f"GRANT SELECT ON {', '.join(f'{place}.{name}' for name in tables.metadata.tables)} TO {names}")
+    made.append(f"GRANT SELECT ON {', '.join(f'{place}.{name}' for name in metadata.tables)} TO {names}")
     for kind, inserts, updates in (
         (Kind.RECORDER, tables.RECORDING_INSERTS, tables.RECORDING_UPDATES),
         (Kind.INDEXER, tables.INDEX_INSERTS, tables.INDEX_UPDATES),

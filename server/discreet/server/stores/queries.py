@@ -8,10 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.policy.facts import Micros, PrincipalGrants, RecordFacts
+from discreet.policy.facts import Micros, PrincipalGrants, RecordFacts, Standing
 from discreet.server.ports import AuditFilter, AuditHit, Change, ChangeKind, GrantRow, Head, NaturalKey, PolicyRow
 from discreet.server.stores import tables
-from discreet.server.stores.rows import RECORD_COLUMNS, grant_facts, record_facts
+from discreet.server.stores.rows import RECORD_COLUMNS, STANDING_COLUMNS, grant_facts, record_facts, standing_of
 
 _revision = tables.record_revision.c
 _latest = tables.record_latest.c
@@ -51,6 +51,24 @@ _IS_ENDED = sa.exists().where(
     _ended.c.withdrawn,
 )
 _GRANT = (_grant.scope, _grant.generation, _grant.seq, _grant.not_before, _grant.expires_at)
+
+
+STANDS = (
+    " FROM standing_event s WHERE s.tenant IN ({tenant}, '') AND NOT s.ends"
+    " AND NOT EXISTS (SELECT 1 FROM standing_event e WHERE e.fact_id = s.fact_id AND e.ends)"
+)
+"""Events that no later one ends, of the tenant and of every tenant. A freeze whose time is over is among them."""
+LAST_STANDING = "SELECT coalesce(max(seq), 0) FROM standing_event WHERE tenant IN ({tenant}, '')"
+_STANDING_NAMES = ", ".join(f"s.{name}" for name in STANDING_COLUMNS)
+_STANDING = sa.text(f"SELECT {_STANDING_NAMES}{STANDS.format(tenant=':tenant')} ORDER BY s.seq")
+_LAST_STANDING = sa.text(LAST_STANDING.format(tenant=":tenant"))
+
+
+def standing(connection: sa.Connection, tenant: str) -> Standing:
+    """What stands for the tenant, that for every tenant included."""
+    named = {"tenant": tenant}
+    revision = int(connection.execute(_LAST_STANDING, named).scalar_one())
+    return standing_of(revision, connection.execute(_STANDING, named).all() if revision else ())
 
 
 def read_head(connection: sa.Connection, now: Micros, *, hold: bool = False) -> tuple[Head, str]:

@@ -6,9 +6,11 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from discreet.policy.facts import RecordFacts
-from discreet.server.ports import AuditFilter, AuditHit, Change, GrantRow, NaturalKey, PolicyRow
-from discreet.server.stores import queries
+from discreet.policy.facts import Micros, RecordFacts
+from discreet.server.ports import Adoption, AuditFilter, AuditHit, Change, GrantRow, NaturalKey, PolicyRow
+from discreet.server.ports_authority import Look
+from discreet.server.stores import adoptions, queries
+from discreet.server.stores.looking import SqlLook
 
 T = TypeVar("T")
 
@@ -19,6 +21,18 @@ class Reading(ABC):
     @abstractmethod
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
         """What `ask` returns, run off the event loop."""
+
+    @abstractmethod
+    def _time(self, connection: sa.Connection) -> Micros:
+        """The database's clock."""
+
+    async def look(self, read: Callable[[Look], T]) -> T:
+        """What `read` returns, given one state of what follows from revocations; it can write nothing."""
+        return await self._query(lambda connection: read(SqlLook(connection, self._time(connection))))
+
+    async def adoptions(self) -> list[Adoption]:
+        """How the database came by its epoch, the newest adoption first."""
+        return await self._query(adoptions.read_adoptions)
 
     async def changes(self, after: int, limit: int) -> list[Change]:
         """Events that changed facts, with seq > after, in order."""

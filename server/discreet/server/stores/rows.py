@@ -7,7 +7,20 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from discreet.policy.facts import Attributes, GrantFacts, LedgerFacts, PrincipalGrants, RecordFacts, Ref, Revoke
+from discreet.policy.facts import (
+    NOTHING_STANDS,
+    Attributes,
+    Freeze,
+    GrantFacts,
+    Hold,
+    LedgerFacts,
+    PrincipalGrants,
+    RecordFacts,
+    Ref,
+    Revoke,
+    Standing,
+    Target,
+)
 from discreet.policy.words import Grounding, Origin, RecordKind
 
 RECORD_COLUMNS = (
@@ -39,6 +52,7 @@ RECORD_COLUMNS = (
     "step",
     "settled",
     "roots",
+    "suspended_until",
 )
 LEDGER_COLUMNS = (
     "ledger_id",
@@ -55,6 +69,23 @@ LEDGER_COLUMNS = (
     "need_numbers",
     "need_advice",
 )
+
+STANDING_COLUMNS = (
+    "seq",
+    "tenant",
+    "fact",
+    "fact_id",
+    "label",
+    "record_id",
+    "version",
+    "actor",
+    "reason",
+    "ticket",
+    "at",
+    "until",
+)
+SOURCE_REVOKE, FREEZE, HOLD = "source-revoke", "freeze", "hold"
+"""The facts of `standing_event`."""
 
 _KINDS = {kind.value: kind for kind in RecordKind}
 _ORIGINS = {origin.value: origin for origin in Origin}
@@ -103,6 +134,7 @@ def record_row(tenant: str, record: RecordFacts, revision: int) -> dict[str, obj
         "step": record.step,
         "settled": _text(record.settled),
         "roots": _text(record.roots),
+        "suspended_until": record.suspended_until,
     }
 
 
@@ -125,6 +157,7 @@ def record_facts(row: Sequence[Any]) -> RecordFacts:
         row[13],
         None if row[14] is None else Ref(row[14], row[15]),
         bool(row[16]),
+        row[28],
         bool(row[17]),
         None if row[18] is None else Revoke(**json.loads(row[18])),
         _ORIGINS[row[19]],
@@ -176,6 +209,22 @@ def standing_grants(events: Sequence[Sequence[Any]]) -> PrincipalGrants:
     return PrincipalGrants(standing, max((row[2] for row in events), default=0))
 
 
+def standing_of(revision: int, rows: Iterable[Sequence[Any]]) -> Standing:
+    """What stands, of rows that have STANDING_COLUMNS in their order and that no later row ends."""
+    revoked: dict[str, Revoke] = {}
+    freezes: list[Freeze] = []
+    holds: dict[Target, tuple[Hold, ...]] = {}
+    for seq, tenant, fact, fact_id, label, record_id, version, actor, reason, ticket, at, until in rows:
+        if fact == SOURCE_REVOKE:
+            revoked.setdefault(label, Revoke(actor, reason, ticket, at, until, seq, fact_id))
+        elif fact == FREEZE:
+            freezes.append(Freeze(fact_id, label, actor, reason, at, until, not tenant))
+        else:
+            target = Target(label, record_id, version)
+            holds[target] = (*holds.get(target, ()), Hold(fact_id, target, actor, reason, ticket, at))
+    return Standing(revision, revoked, tuple(freezes), holds) if revision else NOTHING_STANDS
+
+
 def _mapping(text: str) -> Attributes:
     return {} if text == "{}" else json.loads(text)
 
@@ -196,5 +245,6 @@ def _revoke_text(revoke: Revoke, revision: int) -> str:
             "revoked_at": revoke.revoked_at,
             "purge_not_before": revoke.purge_not_before,
             "seq": revoke.seq or revision,
+            "order_id": revoke.order_id,
         }
     )

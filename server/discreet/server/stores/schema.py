@@ -1,4 +1,4 @@
-"""Creates and upgrades the schema, and refuses one that it does not know. Must know nothing of calls.
+"""Creates the schema, upgrades it when told to, and refuses one that it does not know. Must know nothing of calls.
 
 The caller holds the lock and the transaction; what is done here lands or is rolled back with it.
 """
@@ -12,9 +12,9 @@ from discreet.policy.facts import Micros
 from discreet.server.ports import StoreError
 from discreet.server.stores import tables
 
-SCHEMA = "0001"
+SCHEMA = "0002"
 """The schema that this code reads and writes: the last migration."""
-OLDER: frozenset[str] = frozenset()
+OLDER: frozenset[str] = frozenset({"0001"})
 """Schemas that the migrations can upgrade."""
 RECEIPT_KEY_LIFE_US = 90 * 86_400_000_000
 """A store that is opened with an older key than this signs with a new one from then on."""
@@ -22,25 +22,46 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def prepare(connection: sa.Connection, *, bound_to: str, now: Micros) -> bool:
-    """Brings the schema up to date and writes the first rows of a new database; True where it changed anything.
+    """Writes schema and first rows into an empty database, rotates keys in one that is known; True where it was empty.
 
-    Raises StoreError for a newer schema, and for a database that belongs to something else.
+    Raises StoreError for an older schema (upgraded by its operator alone, docs/decisions/0051), for a newer one, and
+    for a database that belongs to something else.
     """
-    found = _found(connection)
-    if found == SCHEMA:
-        _rotate_receipt_key(connection, now)
-        return False
-    if found is not None and found not in OLDER:
+    found = found_schema(connection)
+    if found is None:
+        _migrate(connection)
+        _first_rows(connection, bound_to, now)
+        return True
+    if found in OLDER:
+        raise StoreError(
+            f"the database has schema {found}, this server needs {SCHEMA}: stop every server on it, back it up,"
+            " and run `discreet db upgrade`"
+        )
+    require_known(found)
+    _rotate_receipt_key(connection, now)
+    return False
+
+
+def upgrade(connection: sa.Connection) -> tuple[str, str]:
+    """Brings an older schema up to date; which one it was and which it is. Raises StoreError where it cannot."""
+    found = found_schema(connection)
+    if found is None:
+        raise StoreError("the database is empty: there is nothing to upgrade; `discreet serve` creates its tables")
+    require_known(found)
+    if found != SCHEMA:
+        _migrate(connection)
+    return found, SCHEMA
+
+
+def require_known(found: str) -> None:
+    """Raises StoreError for a schema that no migration of this code leads to or from."""
+    if found != SCHEMA and found not in OLDER:
         raise StoreError(
             f"the database has schema {found}, this server knows {SCHEMA}: a newer Discreet has opened it; run that one"
         )
-    _migrate(connection)
-    if found is None:
-        _first_rows(connection, bound_to, now)
-    return True
 
 
-def _found(connection: sa.Connection) -> str | None:
+def found_schema(connection: sa.Connection) -> str | None:
     """The schema of the database; None where it is empty."""
     names = set(sa.inspect(connection).get_table_names())
     if "alembic_version" in names and "authority" in names:

@@ -118,6 +118,9 @@ class SqliteStore(Reading):
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
         return await self._reading().run(lambda _, connection: ask(connection))
 
+    def _time(self, _connection: sa.Connection) -> Micros:
+        return self._clock.wall()
+
     def _reading(self) -> "_Readers":
         if self._readers is None:
             raise StoreError("the store is not open")

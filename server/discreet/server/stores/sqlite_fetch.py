@@ -3,14 +3,17 @@
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from discreet.policy.facts import FactIds, Facts, LedgerFacts, ReceiptKey, RecordFacts, Ref
+from discreet.policy.facts import FactIds, Facts, LedgerFacts, ReceiptKey, RecordFacts, Ref, Standing
+from discreet.server.stores.queries import LAST_STANDING, STANDS
 from discreet.server.stores.rows import (
     LEDGER_COLUMNS,
     RECORD_COLUMNS,
+    STANDING_COLUMNS,
     canonical,
     ledger_facts,
     record_facts,
     standing_grants,
+    standing_of,
 )
 
 _COLUMNS = ", ".join(f"r.{name}" for name in RECORD_COLUMNS)
@@ -41,6 +44,10 @@ _EPOCH = "SELECT epoch, seq FROM authority WHERE one = 1"
 _KEYS = "SELECT key_id, secret FROM receipt_key ORDER BY created_at, key_id"
 
 
+_STANDING = f"SELECT {', '.join(STANDING_COLUMNS)}{STANDS.format(tenant='?')} ORDER BY seq"
+_LAST_STANDING = LAST_STANDING.format(tenant="?")
+
+
 def read_facts(connection: sqlite3.Connection, tenant: str, ids: FactIds) -> Facts:
     """All facts that the ids name, as of one state of the database."""
     execute = connection.execute
@@ -58,9 +65,14 @@ def read_facts(connection: sqlite3.Connection, tenant: str, ids: FactIds) -> Fac
         _add(connection, tenant, (root for record in known for root in record.roots if root not in records), records)
         grants = standing_grants(execute(_GRANTS, (tenant, ids.principal_id)).fetchall())
         keys = tuple(ReceiptKey(key_id, bytes(secret)) for key_id, secret in execute(_KEYS).fetchall())
-        return Facts(epoch, seq, records, current, grants, ledger, keys)
+        return Facts(epoch, seq, records, current, grants, ledger, keys, _standing(connection, tenant))
     finally:
         execute("COMMIT")
+
+
+def _standing(connection: sqlite3.Connection, tenant: str) -> Standing:
+    (revision,) = connection.execute(_LAST_STANDING, (tenant,)).fetchone()
+    return standing_of(revision, connection.execute(_STANDING, (tenant,)).fetchall() if revision else ())
 
 
 def _add(connection: sqlite3.Connection, tenant: str, refs: Iterable[Ref], found: dict[Ref, RecordFacts]) -> None:

@@ -22,8 +22,9 @@ from discreet.server.ports import (
     Recorded,
     StoreError,
 )
-from discreet.server.stores import tables
+from discreet.server.stores import tables, tables_authority
 from discreet.server.stores.chain import Chain, LinkRows, build_link
+from discreet.server.stores.queries import LAST_STANDING
 
 DATA_ERRORS = (sqlite3.Error, UnicodeError, OverflowError)
 _NOT_WRITTEN = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL})
@@ -33,6 +34,7 @@ _KEY = (
     "SELECT ledger_id, fingerprint FROM ledger WHERE tenant = ? AND session_id = ? AND answer_id = ? AND segment_id = ?"
 )
 _GRANTS = "SELECT coalesce(max(seq), 0) FROM grant_event WHERE tenant = ? AND principal_id = ?"
+_STANDING = LAST_STANDING.format(tenant="?")
 _BASE = "SELECT revision FROM record_latest WHERE tenant = ? AND record_id = ? AND version = ?"
 
 
@@ -42,6 +44,7 @@ def _insert(table: sa.Table) -> str:
 
 _LEDGER = _insert(tables.ledger)
 _ROOT = _insert(tables.ledger_root)
+_SHOWN = _insert(tables_authority.ledger_shown) + " ON CONFLICT DO NOTHING"
 _AUTHORITY = "UPDATE authority SET seq = ? WHERE one = 1"
 _LINK = _insert(tables.audit_link)
 _ROW = _insert(tables.audit_row)
@@ -112,6 +115,8 @@ class Recorder:
                 if outcome.seq:
                     head = head._replace(seq=outcome.seq)
                     self._write_entries(job, outcome)
+                shown = [(ledger_id, tenant, now, job.audit.request_id) for tenant, ledger_id in job.shown]
+                self._connection.executemany(_SHOWN, shown)
             outcomes.append(outcome)
         if head.seq != began:
             execute(_AUTHORITY, (head.seq,))
@@ -135,14 +140,15 @@ class Recorder:
         execute = self._connection.execute
         policy = job.policy_revision != head.policy_revision
         grants = job.grants is not None and execute(_GRANTS, job.grants[:2]).fetchone()[0] != job.grants[2]
+        standing = job.standing is not None and execute(_STANDING, job.standing[:1]).fetchone()[0] != job.standing[1]
         expired = any(entry.valid_until is not None and head.now >= entry.valid_until for entry in job.entries)
         changed: dict[Ref, None] = {}
         for tenant, ref, revision in dict.fromkeys((e.key.tenant, *base) for e in job.entries for base in e.bases):
             found = execute(_BASE, (tenant, *ref)).fetchone()
             if found is None or found[0] != revision:
                 changed[ref] = None
-        if policy or grants or expired or changed:
-            return Overtaken(head, policy, grants, expired, tuple(changed))
+        if policy or grants or expired or changed or standing:
+            return Overtaken(head, policy, grants, expired, tuple(changed), standing)
         return None
 
     def _write_entries(self, job: Job, recorded: Recorded) -> None:

@@ -5,7 +5,7 @@
 - Collections are canonical JSON as text, so that what is stored is what is read on either database.
 - `record_revision`, `grant_event`, `ledger*`, `audit_*`, `policy_revision` and `change` are only ever inserted into;
   `record_latest` is derived from the revisions for quick reads; `authority` is the one row that is updated
-  (docs/decisions/0020).
+  (docs/decisions/0020). What follows from a revocation has its tables in `tables_authority`.
 - Of the indexes of a table that a commit looks into, one alone begins with a column of the key it looks up by: so there
   is one way to do it, and a plan that was made while the table was empty stays right when it has grown.
 """
@@ -19,16 +19,14 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     SmallInteger,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
 
-Id = Text().with_variant(Text(collation="C"), "postgresql")
-metadata = MetaData()
+from discreet.server.stores import tables_authority
+from discreet.server.stores.metadata import Id, metadata
 
 authority = Table(
     "authority",
@@ -84,6 +82,7 @@ record_revision = Table(
     Column("step", Id, nullable=False),
     Column("settled", Id, nullable=False),
     Column("roots", Id, nullable=False),
+    Column("suspended_until", BigInteger),
     sqlite_with_rowid=False,
 )
 """Every revision of every record version; the last one counts."""
@@ -276,23 +275,12 @@ audit_decision_label = Table(
     sqlite_with_rowid=False,
 )
 
-tombstone = Table(
-    "tombstone",
-    metadata,
-    Column("tenant", Id, primary_key=True),
-    Column("digest", Id, primary_key=True),
-    Column("record_id", Id, primary_key=True),
-    Column("version", Id, primary_key=True),
-    Column("seq", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
-)
-"""What was revoked, by content: registration refuses it under any other name. It decides nothing else."""
-
 RECORDING_INSERTS = frozenset(
     table.name
     for table in (
         ledger,
         ledger_root,
+        tables_authority.ledger_shown,
         audit_link,
         audit_row,
         audit_decision,
@@ -306,11 +294,13 @@ RECORDING_UPDATES = {"authority": ("seq",)}
 AUDIT_INSERTS = frozenset(name for name in RECORDING_INSERTS if name.startswith("audit_"))
 
 INDEX_INSERTS = (
-    frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision, tombstone))
+    frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision))
+    | tables_authority.INDEX_INSERTS
     | AUDIT_INSERTS
 )
 """What an index change may insert into."""
 INDEX_UPDATES = {
     "authority": ("seq", "changed_seq", "policy_revision"),
     "record_latest": ("revision", "is_current", "source_label", "skeleton"),
+    **tables_authority.INDEX_UPDATES,
 }

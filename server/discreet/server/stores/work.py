@@ -3,28 +3,24 @@
 The caller began the transaction, holds the authority row and commits; `discreet.server.ports.Work` is the contract.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from discreet.policy.facts import GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.server.ports import AuditRecord, ChangeKind, Head, PolicyRow
+from discreet.server.ports_authority import AuthorityWork, PurgeWork
 from discreet.server.stores import tables
-from discreet.server.stores.chain import Chain, build_link
+from discreet.server.stores.authority_work import SqlAuthority
+from discreet.server.stores.chain import Chain
+from discreet.server.stores.purge_work import SqlPurges
 from discreet.server.stores.queries import BY_REF, CURRENT, principal_grants
 from discreet.server.stores.rows import RECORD_COLUMNS, canonical, record_facts, record_row
-
-K = TypeVar("K")
-
-IN_STATEMENT_MAX = 400
-"""Keys named in one statement: far below the limits of both databases (32,766 and 65,535 values)."""
+from discreet.server.stores.transaction import Transaction, parts
 
 _latest = tables.record_latest.c
 _revision = tables.record_revision.c
 _grants = tables.grant_event.c
-_INSERTS = {name: sa.insert(table) for name, table in tables.metadata.tables.items()}
 _UPSERT_LATEST = sa.text(
     "INSERT INTO record_latest (tenant, record_id, version, revision, is_current, source_label, skeleton)"
     " VALUES (:tenant, :record_id, :version, :revision, :is_current, :source_label, :skeleton)"
@@ -63,21 +59,30 @@ class SqlWork:
 
     def __init__(self, connection: sa.Connection, head: Head, chain: Chain) -> None:
         self._connection = connection
-        self._began = head
-        self._head = head
-        self._chain = chain
-        self._audit: list[AuditRecord] = []
+        self._on = Transaction(connection, head, chain)
         self._by_ref = BY_REF[connection.dialect.name]
+        self._authority = SqlAuthority(self._on)
+        self._purges = SqlPurges(self._on)
 
     @property
     def now(self) -> Micros:
         """The database's clock."""
-        return self._head.now
+        return self._on.head.now
 
     @property
     def head(self) -> Head:
         """The authority row as it will be after the events so far."""
-        return self._head
+        return self._on.head
+
+    @property
+    def authority(self) -> AuthorityWork:
+        """Standing facts, tombstones, approvals."""
+        return self._authority
+
+    @property
+    def purges(self) -> PurgeWork:
+        """Holders and purge orders."""
+        return self._purges
 
     def record(self, tenant: str, ref: Ref) -> RecordFacts | None:
         """The latest revision of a record version."""
@@ -90,7 +95,7 @@ class SqlWork:
     def records(self, tenant: str, refs: Sequence[Ref]) -> Mapping[Ref, RecordFacts]:
         """The latest revisions of many record versions."""
         found = {}
-        for part in _parts(dict.fromkeys(refs)):
+        for part in parts(dict.fromkeys(refs)):
             for row in self._connection.execute(self._by_ref, {"tenant": tenant, "refs": canonical(part)}):
                 facts = record_facts(row)
                 found[facts.ref] = facts
@@ -99,7 +104,7 @@ class SqlWork:
     def currents(self, tenant: str, record_ids: Sequence[str]) -> Mapping[str, RecordFacts]:
         """The current versions of many record ids."""
         found = {}
-        for part in _parts(dict.fromkeys(record_ids)):
+        for part in parts(dict.fromkeys(record_ids)):
             wanted = CURRENT.where(_latest.tenant == tenant, _latest.record_id.in_(part))
             for row in self._connection.execute(wanted):
                 found[row[0]] = record_facts(row)
@@ -115,32 +120,15 @@ class SqlWork:
         )
         return self._connection.execute(wanted.order_by(_latest.record_id).limit(1)).scalar()
 
-    def tombstones(self, tenant: str, digests: Sequence[str]) -> Mapping[str, Ref]:
-        """A revoked version of each digest that has one; the first by name where there are several."""
-        known = tables.tombstone.c
-        found: dict[str, Ref] = {}
-        for part in _parts(dict.fromkeys(digests)):
-            wanted = sa.select(known.digest, known.record_id, known.version).where(
-                known.tenant == tenant, known.digest.in_(part)
-            )
-            for digest, record_id, version in self._connection.execute(wanted.order_by(known.record_id, known.version)):
-                found.setdefault(digest, Ref(record_id, version))
-        return found
-
-    def write_tombstone(self, tenant: str, digest: str, ref: Ref) -> None:
-        """Keeps the digest of a revoked version, under the number of the event that revoked it."""
-        row = {"tenant": tenant, "digest": digest, "record_id": ref.record_id, "version": ref.version}
-        self._insert("tombstone", [row | {"seq": self._head.seq}])
-
     def write_records(self, tenant: str, records: Sequence[tuple[RecordFacts, str]]) -> int:
         """Appends revisions with their id's skeleton; see the port. A version that stands twice gets two revisions."""
         for batch in _without_repeats(records):
             self._write_batch(tenant, batch)
-        return self._head.seq
+        return self._on.head.seq
 
     def _write_batch(self, tenant: str, batch: Sequence[tuple[RecordFacts, str]]) -> None:
-        seqs = {record_id: self._next() for record_id in dict.fromkeys(record.record_id for record, _ in batch)}
-        self._changed(ChangeKind.RECORD, tenant, seqs)
+        seqs = {record_id: self._on.fact() for record_id in dict.fromkeys(record.record_id for record, _ in batch)}
+        self._on.changed(ChangeKind.RECORD, tenant, seqs)
         takers = {record.record_id: record for record, _ in batch if record.current}
         self._demote(tenant, takers, {record.ref for record, _ in batch}, seqs)
         revisions, latest = [], []
@@ -149,7 +137,7 @@ class SqlWork:
             row["is_current"] = record.record_id in takers and takers[record.record_id].version == record.version
             revisions.append(row)
             latest.append(row | {"skeleton": skeleton})
-        self._insert("record_revision", revisions)
+        self._on.insert("record_revision", revisions)
         latest.sort(key=lambda row: bool(row["is_current"]))
         names = ("tenant", "record_id", "version", "revision", "is_current", "source_label", "skeleton")
         self._connection.execute(_UPSERT_LATEST, [{name: row[name] for name in names} for row in latest])
@@ -159,7 +147,7 @@ class SqlWork:
     ) -> None:
         """Ends what is current where another version takes over, but for what is rewritten in the batch anyway."""
         rows = []
-        for part in _parts(takers):
+        for part in parts(takers):
             wanted = sa.select(_latest.record_id, _latest.version, _latest.revision).where(
                 _latest.tenant == tenant, _latest.record_id.in_(part), _latest.is_current
             )
@@ -185,11 +173,11 @@ class SqlWork:
 
     def write_grant(self, tenant: str, principal_id: str, grant: GrantFacts) -> int:
         """Appends a grant; returns its seq."""
-        seq = self._next()
-        self._changed(ChangeKind.GRANTS, tenant, {principal_id: seq})
+        seq = self._on.fact()
+        self._on.changed(ChangeKind.GRANTS, tenant, {principal_id: seq})
         row = _grant_row(tenant, principal_id, grant.scope, grant.generation)
         valid = {"not_before": grant.not_before, "expires_at": grant.expires_at}
-        self._insert("grant_event", [row | valid | {"withdrawn": False, "seq": seq, "at": self.now}])
+        self._on.insert("grant_event", [row | valid | {"withdrawn": False, "seq": seq, "at": self.now}])
         return seq
 
     def withdraw(self, tenant: str, principal_id: str, scope: str) -> int:
@@ -197,78 +185,38 @@ class SqlWork:
         standing = [grant for grant in self.grants(tenant, principal_id).grants if grant.scope == scope]
         if not standing:
             return 0
-        seq = self._next()
-        self._changed(ChangeKind.GRANTS, tenant, {principal_id: seq})
+        seq = self._on.fact()
+        self._on.changed(ChangeKind.GRANTS, tenant, {principal_id: seq})
         end = {"withdrawn": True, "seq": seq, "at": self.now, "not_before": self.now, "expires_at": None}
-        self._insert(
+        self._on.insert(
             "grant_event", [_grant_row(tenant, principal_id, scope, grant.generation) | end for grant in standing]
         )
         return len(standing)
 
-    def count_resting(self, tenant: str, ref: Ref) -> int:
-        """Committed segments that have this version among their roots."""
-        root = tables.ledger_root.c
-        wanted = sa.select(sa.func.count()).where(
-            root.tenant == tenant, root.record_id == ref.record_id, root.version == ref.version
-        )
-        return int(self._connection.execute(wanted).scalar_one())
-
     def publish_policy(self, expected: int, row: PolicyRow) -> int | None:
         """Publishes a revision if the one in force is still `expected`; returns its number, or None."""
-        if self._head.policy_revision != expected:
+        if self._on.head.policy_revision != expected:
             return None
-        seq = self._next()
-        self._changed(ChangeKind.POLICY, "", {"": seq})
-        self._head = self._head._replace(policy_revision=expected + 1)
+        seq = self._on.fact()
+        self._on.changed(ChangeKind.POLICY, "", {"": seq})
+        self._on.head = self._on.head._replace(policy_revision=expected + 1)
         policy = {"number": expected + 1, "commit_id": row.commit, "digest": row.digest, "dirty": row.dirty}
-        self._insert("policy_revision", [policy | {"bundle": row.bundle, "published_at": row.published_at, "seq": seq}])
+        self._on.insert(
+            "policy_revision", [policy | {"bundle": row.bundle, "published_at": row.published_at, "seq": seq}]
+        )
         return expected + 1
 
     def audit(self, record: AuditRecord) -> None:
         """Adds an audit row to this transaction."""
-        self._audit.append(record)
+        self._on.audit(record)
 
     def finish(self) -> bytes | None:
         """Writes the authority row and the audit link; returns the link's hash, or None where there is no row."""
-        if self._head != self._began:
-            values = {name: getattr(self._head, name) for name in ("seq", "changed_seq", "policy_revision")}
-            self._connection.execute(sa.update(tables.authority).values(**values))
-        if not self._audit:
-            return None
-        link = build_link(self._chain, self._audit, self.now, self._head.seq)
-        for name, rows in (
-            ("audit_link", [link.link]),
-            ("audit_row", link.rows),
-            ("audit_decision", link.decisions),
-            ("audit_decision_record", link.records),
-            ("audit_decision_label", link.labels),
-        ):
-            names = [column.name for column in tables.metadata.tables[name].columns]
-            self._insert(name, [dict(zip(names, row, strict=True)) for row in rows])
-        return link.hash
-
-    def _next(self) -> int:
-        self._head = self._head._replace(seq=self._head.seq + 1, changed_seq=self._head.seq + 1)
-        return self._head.seq
-
-    def _changed(self, kind: ChangeKind, tenant: str, seqs: Mapping[str, int]) -> None:
-        self._insert(
-            "change", [{"seq": seq, "kind": kind.value, "tenant": tenant, "id": name} for name, seq in seqs.items()]
-        )
-
-    def _insert(self, table: str, rows: Sequence[Mapping[str, object]]) -> None:
-        if rows:
-            self._connection.execute(_INSERTS[table], rows)
+        return self._on.finish()
 
 
 def _grant_row(tenant: str, principal_id: str, scope: str, generation: int) -> dict[str, object]:
     return {"tenant": tenant, "principal_id": principal_id, "scope": scope, "generation": generation}
-
-
-def _parts(keys: Iterable[K]) -> Iterator[list[K]]:
-    rest = iter(keys)
-    while part := list(islice(rest, IN_STATEMENT_MAX)):
-        yield part
 
 
 def _without_repeats(records: Sequence[tuple[RecordFacts, str]]) -> Iterator[list[tuple[RecordFacts, str]]]:

@@ -11,10 +11,12 @@ from discreet.policy.facts import RecordFacts, Ref, Revoke
 from discreet.policy.idents import SHORT_BYTES_MAX, skeleton, text_problem
 from discreet.policy.receipts import message as framed
 from discreet.policy.snapshot import Snapshot
+from discreet.policy.words import TombstoneKind
 from discreet.server.auditing import Change
-from discreet.server.calls import Call
+from discreet.server.calls import Call, new_id
 from discreet.server.errors import Denied, NotFound, Precondition
 from discreet.server.ports import Head, Work
+from discreet.server.ports_authority import TombstoneRow
 from discreet.server.servicers import fields
 from discreet.server.servicers.index import inputs
 from discreet.server.servicers.index.messages import record_message, token_of
@@ -195,7 +197,7 @@ class Records:
         self, index: Work, call: Call, tenant: str, ref: Ref, request: pb.RevokeRetentionRequest
     ) -> pb.RevokeRetentionResponse:
         record = held(index, tenant, ref)
-        affected = index.count_resting(tenant, ref)
+        affected = len(index.authority.resting(tenant, [ref]))
         digest = _dry_run_digest(index.head.epoch, tenant, ref, affected)
         if request.dry_run_digest and request.dry_run_digest != digest:
             raise Precondition("dry_run_digest: what would be affected has changed since; look again with dry_run")
@@ -204,7 +206,8 @@ class Records:
             if record.revoked is None:
                 edited = replace(record, revoked=revoke, recorded_at=index.now, step=call.name)
                 index.write_records(tenant, [(edited, skeleton(ref.record_id))])
-                index.write_tombstone(tenant, record.digest, ref)
+                stone = TombstoneRow(new_id(), TombstoneKind.DIGEST, record.digest, ref, order_id=revoke.order_id)
+                index.authority.write_tombstones(tenant, [stone])
                 change = Change(call.name, ref, reason=request.reason, ticket=request.ticket)
                 self._transacting.audit(index, call, tenant, [change])
             elif not _same_terms(record.revoked, revoke):

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from discreet.policy.facts import RecordFacts, Ref
 from discreet.policy.idents import skeleton
 from discreet.policy.snapshot import Snapshot, Source
-from discreet.policy.words import Duty, Origin, Reason, RecordKind
+from discreet.policy.words import Duty, Origin, Reason, RecordKind, TombstoneKind
 from discreet.server.auditing import Change
 from discreet.server.calls import Call
 from discreet.server.ports import Work
+from discreet.server.ports_authority import TombstoneRow
 from discreet.server.servicers.index.inputs import RecordInput
 
 ROOTS_MAX = 256
@@ -64,7 +65,9 @@ class Registration:
         self._currents = {record_id: record.ref for record_id, record in currents.items()}
         self._kinds = {record_id: record.kind for record_id, record in currents.items()}
         self._labels = {record_id: record.source_label for record_id, record in currents.items()}
-        self._tombstones = index.tombstones(tenant, [one.digest for one in inputs])
+        digests = [one.digest for one in inputs]
+        labels = [one.label for one in inputs]
+        self._tombstones = index.authority.tombstones(tenant, digests, ids, labels)
         self._skeletons: dict[tuple[str, str], str] = {}
         self._written: dict[Ref, RecordFacts] = {}
         self.changes: list[Change] = []
@@ -242,12 +245,13 @@ class Registration:
         return None
 
     def _buried(self, given: RecordInput) -> Refused | None:
-        """Refuses content that was revoked, whatever it is called now; a version that is there is not touched."""
-        revoked = self._tombstones.get(given.digest)
-        if revoked is None:
-            return None
-        name = f'"{revoked.record_id}" version "{revoked.version}"'
-        return Refused(Reason.TOMBSTONED, f"{given.path}.digest: this content was revoked for good as {name}")
+        """Refuses what was revoked, however it comes back; a version that is there is not touched."""
+        for stone in self._tombstones:
+            path, why = _matches(stone, given)
+            if path:
+                hint = f"tombstone {stone.tombstone_id}; an operator may lift it"
+                return Refused(Reason.TOMBSTONED, f"{given.path}.{path}: {why} ({hint})")
+        return None
 
     def _origins(self, given: RecordInput) -> Refused | None:
         if given.supersedes is not None and given.supersedes not in self._records:
@@ -328,3 +332,15 @@ def _said(record: RecordFacts) -> tuple[object, ...]:
 def _canonical(values: Mapping[str, object]) -> str:
     """Text in which 1, 1.0 and true differ."""
     return json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _matches(stone: TombstoneRow, given: RecordInput) -> tuple[str, str]:
+    """Which field of the input a tombstone refuses, and why; empty where it does not."""
+    name = f'"{stone.ref.record_id}" version "{stone.ref.version}"'
+    if stone.kind is TombstoneKind.DIGEST and stone.digest == given.digest:
+        return "digest", f"this content was revoked for good as {name}"
+    if stone.kind is TombstoneKind.RECORD and stone.ref.record_id == given.ref.record_id:
+        return "record_id", "all versions of the record were revoked for good"
+    if stone.kind is TombstoneKind.SOURCE and stone.label == given.label:
+        return "source_label", "the source was revoked for good"
+    return "", ""

@@ -1,0 +1,196 @@
+"""Holders, purge orders and what became of them, over either database, in SQLAlchemy Core.
+
+`discreet.server.ports_authority.PurgeWork` is the contract. Must open no connections and decide nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from discreet.policy.facts import Micros, Ref
+from discreet.policy.words import HolderKind, PurgeItemKind, PurgeState
+from discreet.server.ports_authority import Answer, HolderRow, ItemRow, OrderRow, PartRow
+from discreet.server.stores import tables
+from discreet.server.stores import tables_authority as kept
+from discreet.server.stores.rows import canonical
+from discreet.server.stores.transaction import Transaction, parts
+
+_holder = kept.holder_event.c
+_order = kept.purge_order.c
+_item = kept.purge_item.c
+_part = kept.purge_part.c
+_root = tables.ledger_root.c
+_latest = tables.record_latest.c
+
+ORDER_NAMES = (
+    "order_id", "extent", "actor", "reason", "ticket", "at", "purge_not_before", "due_at", "recheck_after", "records",
+    "segments", "seq",
+)  # fmt: skip
+ITEM_NAMES = ("order_id", "item", "kind", "digest", "ledger_id", "record_id", "version", "label", "store_by")
+PART_NAMES = ("holder", "state", "available_at", "due_at", "answers", "recheck", "failure", "answered_at")
+ORDER = sa.select(*(_order[name] for name in ORDER_NAMES))
+PART = sa.select(*(_item[name] for name in ITEM_NAMES), *(_part[name] for name in PART_NAMES)).join_from(
+    kept.purge_part, kept.purge_item, sa.and_(_item.order_id == _part.order_id, _item.item == _part.item)
+)
+
+
+def read_holders(connection: sa.Connection, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
+    """Holders as they stand, in the order of their names."""
+    last = sa.select(sa.func.max(_holder.seq)).where(_holder.tenant == tenant).group_by(_holder.holder)
+    names = ("holder", "kind", "labels", "webhook_url", "webhook_secret", "at", "ends")
+    wanted = sa.select(*(_holder[name] for name in names)).where(_holder.seq.in_(last)).order_by(_holder.holder)
+    found = (holder_row(row) for row in connection.execute(wanted))
+    return tuple(row for row in found if removed or not row.removed)
+
+
+def holder_row(row: Sequence[Any]) -> HolderRow:
+    """The holder of a row (holder, kind, labels, webhook_url, webhook_secret, at, ends)."""
+    secret = None if row[4] is None else bytes(row[4])
+    return HolderRow(
+        row[0], HolderKind(row[1]), tuple(json.loads(row[2])), row[3], secret, Micros(row[5]), bool(row[6])
+    )
+
+
+def item_row(row: Sequence[Any]) -> ItemRow:
+    """The item of a row that begins with ITEM_NAMES."""
+    return ItemRow(row[0], row[1], PurgeItemKind(row[2]), row[3], row[4], Ref(row[5], row[6]), row[7], row[8])
+
+
+def part_row(row: Sequence[Any]) -> PartRow:
+    """The part of a row that has ITEM_NAMES and then PART_NAMES."""
+    state = PurgeState(row[10])
+    return PartRow(item_row(row), row[9], state, row[11], row[12], row[13], bool(row[14]), row[15], row[16])
+
+
+def concerns(holder: HolderRow, item: ItemRow) -> bool:
+    """True where the holder may keep copies of the item."""
+    if item.kind is PurgeItemKind.SEGMENT:
+        return holder.kind is HolderKind.SEGMENT_STORE
+    return holder.kind is HolderKind.DOCUMENT_STORE and (not holder.labels or item.label in holder.labels)
+
+
+class SqlPurges:
+    """Part of an index transaction; see the port."""
+
+    def __init__(self, on: Transaction) -> None:
+        self._on = on
+
+    def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
+        """Holders in the order of their names."""
+        return read_holders(self._on.connection, tenant, removed=removed)
+
+    def write_holder(self, tenant: str, row: HolderRow, actor: str, reason: str) -> int:
+        """Registers, changes or removes a holder."""
+        seq = self._on.event()
+        what = {"holder": row.holder, "ends": row.removed, "kind": int(row.kind), "labels": canonical(row.labels)}
+        where = {"webhook_url": row.webhook_url, "webhook_secret": row.webhook_secret}
+        said = {"seq": seq, "tenant": tenant, "actor": actor, "reason": reason, "at": row.at}
+        self._on.insert("holder_event", [what | where | said])
+        return seq
+
+    def write_order(self, tenant: str, order: OrderRow, items: Sequence[ItemRow]) -> int:
+        """An order with its items, and a part for every holder that it concerns."""
+        seq = self._on.event()
+        self._on.insert("purge_order", [order._asdict() | {"tenant": tenant, "seq": seq}])
+        self._on.insert("purge_item", [_item_values(tenant, item) for item in items])
+        self._write_parts(tenant, order, items, self.holders(tenant))
+        return seq
+
+    def _write_parts(self, tenant: str, order: OrderRow, items: Iterable[ItemRow], holders: Sequence[HolderRow]) -> int:
+        fresh = {"tenant": tenant, "state": int(PurgeState.OPEN), "answers": 0, "recheck": False, "failure": ""}
+        fresh |= {"available_at": order.purge_not_before, "due_at": order.due_at, "answered_at": None}
+        rows = [
+            fresh | {"order_id": item.order_id, "item": item.item, "holder": holder.holder}
+            for item in items
+            for holder in holders
+            if concerns(holder, item)
+        ]
+        self._on.insert("purge_part", rows)
+        return len(rows)
+
+    def add_parts(self, tenant: str, row: HolderRow) -> int:
+        """Parts in all orders for items that the holder has no part in yet."""
+        mine = sa.and_(_part.order_id == _item.order_id, _part.item == _item.item, _part.holder == row.holder)
+        wanted = sa.select(*(_item[name] for name in ITEM_NAMES)).where(
+            _item.tenant == tenant, sa.not_(sa.exists().where(mine))
+        )
+        by_order: dict[str, list[ItemRow]] = {}
+        for found in self._on.rows(wanted.order_by(_item.order_id, _item.item)):
+            by_order.setdefault(found[0], []).append(item_row(found))
+        added = 0
+        for order_id, items in by_order.items():
+            order = self.order(tenant, order_id)
+            if order is not None:
+                due = order._replace(due_at=max(order.due_at, self._on.head.now))
+                added += self._write_parts(tenant, due, items, [row])
+        return added
+
+    def order(self, tenant: str, order_id: str) -> OrderRow | None:
+        """One by its id."""
+        row = self._on.connection.execute(ORDER.where(_order.tenant == tenant, _order.order_id == order_id)).first()
+        return None if row is None else OrderRow(*row)
+
+    def part(self, tenant: str, holder: str, items: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], PartRow]:
+        """Named items of a holder's part."""
+        by_order: dict[str, list[int]] = {}
+        for order_id, number in items:
+            by_order.setdefault(order_id, []).append(number)
+        found = {}
+        for order_id, numbers in by_order.items():
+            mine = (_part.tenant == tenant, _part.holder == holder, _part.order_id == order_id)
+            for some in parts(numbers):
+                for row in self._on.rows(PART.where(*mine, _part.item.in_(some))):
+                    found[order_id, row[1]] = part_row(row)
+        return found
+
+    def write_answers(self, tenant: str, answers: Sequence[Answer]) -> int:
+        """Puts answers on record and moves their items; one number for all."""
+        seq = self._on.event()
+        before: dict[tuple[str, str, int], PartRow] = {}
+        for holder in {answer.holder for answer in answers}:
+            keys = [(answer.order_id, answer.item) for answer in answers if answer.holder == holder]
+            before |= {(holder, *key): row for key, row in self.part(tenant, holder, keys).items()}
+        rows = []
+        for answer in answers:
+            n = before[answer.holder, answer.order_id, answer.item].answers + 1
+            key = {"order_id": answer.order_id, "item": answer.item, "holder": answer.holder}
+            said = {"outcome": int(answer.outcome), "reason": answer.reason, "held": answer.held}
+            rows.append(key | said | {"n": n, "tenant": tenant, "seq": seq, "at": self._on.head.now})
+            self._move(answer, n)
+        self._on.insert("purge_answer", rows)
+        return seq
+
+    def _move(self, answer: Answer, n: int) -> None:
+        mine = (_part.order_id == answer.order_id, _part.item == answer.item, _part.holder == answer.holder)
+        to = {"state": int(answer.state), "available_at": answer.available_at, "answers": n}
+        said = {"recheck": answer.recheck, "failure": answer.reason, "answered_at": self._on.head.now}
+        self._on.connection.execute(sa.update(kept.purge_part).where(*mine).values(**to, **said))
+
+    def roots(self, tenant: str, ledger_ids: Sequence[str]) -> Mapping[str, tuple[tuple[Ref, str], ...]]:
+        """Every root of committed segments, with the label it has now."""
+        return read_roots(self._on.connection, tenant, ledger_ids)
+
+
+def read_roots(
+    connection: sa.Connection, tenant: str, ledger_ids: Sequence[str]
+) -> Mapping[str, tuple[tuple[Ref, str], ...]]:
+    """Every root of committed segments, with the label it has now."""
+    same = sa.and_(
+        _latest.tenant == _root.tenant, _latest.record_id == _root.record_id, _latest.version == _root.version
+    )
+    columns = (_root.ledger_id, _root.record_id, _root.version, _latest.source_label)
+    joined = tables.ledger_root.join(tables.record_latest, same)
+    found: dict[str, list[tuple[Ref, str]]] = {}
+    for some in parts(dict.fromkeys(ledger_ids)):
+        wanted = sa.select(*columns).select_from(joined).where(_root.tenant == tenant, _root.ledger_id.in_(some))
+        for ledger_id, record_id, version, label in connection.execute(wanted.order_by(*columns[:3])):
+            found.setdefault(ledger_id, []).append((Ref(record_id, version), label))
+    return {ledger_id: tuple(roots) for ledger_id, roots in found.items()}
+
+
+def _item_values(tenant: str, item: ItemRow) -> dict[str, object]:
+    what = {"order_id": item.order_id, "item": item.item, "kind": int(item.kind), "digest": item.digest}
+    named = {"record_id": item.ref.record_id, "version": item.ref.version, "label": item.label}
+    return what | named | {"tenant": tenant, "ledger_id": item.ledger_id, "store_by": item.store_by}
