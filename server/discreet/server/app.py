@@ -20,6 +20,9 @@ from discreet.server.clock import SystemClock
 from discreet.server.config import ServerConfig
 from discreet.server.errors import PolicyRefused, StartRefused, StoreRefused
 from discreet.server.logs import Log, make_log
+from discreet.server.metrics import CallCounts, Metrics
+from discreet.server.metrics.exposing import Exposing
+from discreet.server.metrics.standing import Standing
 from discreet.server.policies.errors import SourceRefused
 from discreet.server.policies.follower import Policies
 from discreet.server.policies.sources import source_of
@@ -60,7 +63,12 @@ class Server:
         self.store: Store = store if store is not None else _store_of(config)
         self.listeners = Listeners(config, self.log)
         self.health = Health()
-        self.edge = Edge(self.store, self.clock, self.log, self.instance)
+        self._counts = CallCounts()
+        self.metrics = Metrics(self._counts)
+        self._exposing = Exposing(self.metrics.text)
+        self.metrics_address = ""
+        """HOST:PORT of /metrics; empty where nobody asked for it."""
+        self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts)
         self.policies = self._policies()
         self.methods: Methods | None = None
         self._high_water = HighWater(config.state_dir)
@@ -87,8 +95,10 @@ class Server:
             reader = FactReader(self.store, head)
             self.methods = self._methods(reader)
             await self._tell_health(serving=self.policies.usable())
+            await self._expose(reader, self.methods)
             await self.listeners.start(self.edge, self.health, self.methods.unary, self.methods.streams)
         except BaseException:
+            await self._exposing.stop()
             await self.listeners.stop(0)
             self.listeners.release()
             with contextlib.suppress(StoreError):
@@ -102,8 +112,16 @@ class Server:
     def _methods(self, reader: FactReader) -> Methods:
         return Methods(
             self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
-            self.problems,
+            self.problems, self._counts,
         )  # fmt: skip
+
+    async def _expose(self, reader: FactReader, methods: Methods) -> None:
+        """Serves the metrics where the operator asked for them."""
+        tally = methods.asking.tally
+        standing = Standing(self.health, self.policies, reader.heads, self.edge, tally, lambda: self._store_answers)
+        self.metrics.add_source(standing)
+        if self.config.metrics is not None:
+            self.metrics_address = await self._exposing.start(*self.config.metrics)
 
     def _in_background(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -209,6 +227,7 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._exposing.stop()
         self.listeners.release()
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(LAST_MARK_S):
@@ -230,6 +249,7 @@ class Server:
             "version": server_version(),
             "sockets": self.listeners.sockets,
             "listen": self.listeners.ports,
+            "metrics": self.metrics_address,
             "serving": self.policies.snapshot is not None,
         }
         return "READY " + json.dumps(said, separators=(",", ":"), sort_keys=True)

@@ -38,6 +38,9 @@ A larger one is RESOURCE_EXHAUSTED, which a client reads as WITHHOLD.
 """
 
 
+LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
+
+
 @dataclass(frozen=True, slots=True)
 class TcpListen:
     """A loopback listener that stands for one identity. Port 0: one that is free."""
@@ -92,6 +95,8 @@ class ServerConfig:
     """Calls under way on one listener; more are RESOURCE_EXHAUSTED."""
     log_format: str = "console"
     log_level: str = "info"
+    metrics: tuple[str, int] | None = None
+    """Host and port of `GET /metrics`, port 0 for a free one; None: not served."""
 
     def __post_init__(self) -> None:
         checked(self.identities)
@@ -114,14 +119,27 @@ def parse_listen(text: str) -> TcpListen:
     host, _, port = address.rpartition(":")
     if not equals or not identity:
         raise ConfigRefused("listen: must be IDENTITY=127.0.0.1:PORT; TCP has no identity of its own, so one is named")
-    return TcpListen(identity, *_loopback(host, port))
-
-
-def _loopback(host: str, port: str) -> tuple[str, int]:
-    if host not in {"127.0.0.1", "[::1]", "localhost"}:
+    if host not in LOOPBACK:
         raise ConfigRefused("listen: only 127.0.0.1, [::1] and localhost are served without TLS")
+    return TcpListen(identity, *_place("listen", host, port))
+
+
+def parse_metrics(text: str, *, public: bool) -> tuple[str, int]:
+    """`127.0.0.1:PORT` as host and port. ConfigRefused for anything but loopback, unless that is meant."""
+    host, _, port = text.rpartition(":")
+    if not host:
+        raise ConfigRefused("metrics: must be HOST:PORT, for example 127.0.0.1:9464")
+    if host not in LOOPBACK and not public:
+        raise ConfigRefused(
+            "metrics: only 127.0.0.1, [::1] and localhost, since whoever reaches the port can read them; "
+            "--metrics-public serves other addresses, too"
+        )
+    return _place("metrics", host, port)
+
+
+def _place(what: str, host: str, port: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise ConfigRefused("listen: the port must be 0 to 65535; 0 takes a free one")
+        raise ConfigRefused(f"{what}: the port must be 0 to 65535; 0 takes a free one")
     return ("127.0.0.1" if host == "localhost" else host), int(port)
 
 
@@ -154,6 +172,8 @@ class _FileModel(BaseModel):
     calls_max: int | None = Field(None, alias="calls-max")
     log_format: Literal["console", "json"] | None = Field(None, alias="log-format")
     log_level: Literal["debug", "info", "warning", "error"] | None = Field(None, alias="log-level")
+    metrics: str | None = None
+    metrics_public: bool = Field(False, alias="metrics-public")
 
 
 def load_config(file: Path | None, given: Mapping[str, object]) -> ServerConfig:
@@ -201,6 +221,8 @@ def _settings(model: _FileModel, base: Path) -> dict[str, object]:
     for name in ("socket_dir", "state_dir"):
         if name in settings:
             settings[name] = base / str(settings[name])
+    if model.metrics is not None:
+        settings["metrics"] = parse_metrics(model.metrics, public=model.metrics_public)
     if model.identities is not None:
         settings["identities"] = tuple(_identity(place, one) for place, one in enumerate(model.identities))
     if model.listen is not None:

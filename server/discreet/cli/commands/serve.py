@@ -32,6 +32,8 @@ with its socket, for one developer on one machine. Stop it with SIGTERM: calls u
 @click.option("--db", metavar="FILE|URL", help="SQLite file, or postgresql://... (default: discreet.db).")
 @click.option("--state", "state_dir", metavar="DIR", help="Directory for clones of policies and the high-water mark.")
 @click.option("--listen", multiple=True, metavar="IDENTITY=127.0.0.1:PORT", help="Also listen on loopback as IDENTITY.")
+@click.option("--metrics", metavar="127.0.0.1:PORT", help="Serve metrics in the Prometheus format at /metrics.")
+@click.option("--metrics-public", is_flag=True, help="Let --metrics be served beyond loopback, to whoever reaches it.")
 @click.option("--config", metavar="FILE", help="Configuration file; options win over it.")
 @click.option("--instance", metavar="NAME", help="Name of this process in answers and audit.")
 @click.option("--poll", "poll_s", type=float, metavar="SECONDS", help="How often the policy's source is read.")
@@ -41,12 +43,17 @@ with its socket, for one developer on one machine. Stop it with SIGTERM: calls u
 )
 @shared_options
 def serve(
-    config: str | None, state_dir: str | None, listen: tuple[str, ...], **options: str | bool | float | None
+    config: str | None,
+    state_dir: str | None,
+    listen: tuple[str, ...],
+    metrics: str | None,
+    metrics_public: bool,
+    **options: str | bool | float | None,
 ) -> None:
     """Run the server."""
     settings = current()
     from discreet.server.app import run
-    from discreet.server.config import load_config, parse_listen
+    from discreet.server.config import load_config, parse_listen, parse_metrics
     from discreet.server.errors import StartRefused
 
     try:
@@ -55,6 +62,7 @@ def serve(
             "state_dir": Path(state_dir) if state_dir else None,
             "socket_dir": settings.socket_dir,
             "listen": tuple(parse_listen(text) for text in listen) or None,
+            "metrics": parse_metrics(metrics, public=metrics_public) if metrics else None,
         }
         run(load_config(Path(config) if config else None, given))
     except StartRefused as error:

@@ -13,6 +13,12 @@ from discreet.policy.testing import CaseResult, run_tests
 from discreet.server.ports import PolicyRow
 
 
+class TestsFailed(PolicyProblems):
+    """The set is well-formed, and its own tests fail."""
+
+    __test__ = False
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A set that may come into force: its snapshot, whose number is given at publication, and its canonical bundle."""
@@ -22,11 +28,11 @@ class Compiled:
 
 
 def compile_files(files: Mapping[str, bytes], commit: str, dirty: bool, environment: str = "") -> Compiled:
-    """The set of the files in an environment, whose own tests passed. Raises PolicyProblems with all that is wrong."""
+    """The set of the files in an environment, whose own tests passed. Raises PolicyProblems, TestsFailed."""
     snapshot = compile_set(files, commit=commit, number=0, dirty=dirty, environment=environment)
     failed = [result for result in run_tests(files) if not result.passed]
     if failed:
-        raise PolicyProblems(_problem(result) for result in failed)
+        raise TestsFailed(_problem(result) for result in failed)
     return Compiled(snapshot, bundle(files, environment))
 
 

@@ -22,8 +22,8 @@ from discreet.server.calls import Call, new_id
 from discreet.server.errors import PolicyRefused
 from discreet.server.logs import Log
 from discreet.server.policies.aside import aside
-from discreet.server.policies.compile import Compiled, compile_files, compile_row
-from discreet.server.policies.errors import SourceRefused, SourceUnavailable
+from discreet.server.policies.compile import Compiled, TestsFailed, compile_files, compile_row
+from discreet.server.policies.errors import Cause, SourceRefused, SourceUnavailable
 from discreet.server.policies.sources import Source, Target
 from discreet.server.ports import Clock, PolicyRow, Store, StoreError, Work
 
@@ -71,6 +71,8 @@ class Policies:
         self._from_store_at: int | None = None
         self.snapshot: Snapshot | None = None
         self.following = Following()
+        self.refused = dict.fromkeys(Cause, 0)
+        """How many commits were refused, by what was wrong with them."""
 
     async def start(self) -> None:
         """Brings a first revision into force.
@@ -114,7 +116,7 @@ class Policies:
             self._unreachable(str(error))
             return
         except SourceRefused as error:
-            self._refused(str(error), None)
+            self._refused(error, None)
             return
         if compiled is not None:
             await self._bring_into_force(target, compiled)
@@ -128,7 +130,7 @@ class Policies:
             files = await aside(self._source.files, target)
             return await aside(compile_files, files, target.commit, target.dirty, self._environment)
         except (SourceRefused, PolicyProblems) as error:
-            self._refused(str(error), target)
+            self._refused(error, target)
             return None
 
     async def _bring_into_force(self, target: Target, compiled: Compiled) -> None:
@@ -256,9 +258,10 @@ class Policies:
             self._log.warning("policy source cannot be read", why=why)
         self.following = replace(self.following, unreachable=why)
 
-    def _refused(self, why: str, target: Target | None) -> None:
-        if self.following.error != why:
-            commit = target.commit if target is not None else ""
+    def _refused(self, error: SourceRefused | PolicyProblems, target: Target | None) -> None:
+        why, commit = str(error), target.commit if target is not None else ""
+        if (self.following.error, self.following.error_commit) != (why, commit):
+            self.refused[_cause(error, target)] += 1
             self._log.error(
                 "policy refused; the revision in force goes on", commit=commit, problems=why.split("\n")[:20]
             )
@@ -271,3 +274,11 @@ class Policies:
         moved = old and target.commit and old != target.commit
         if moved and await aside(self._source.rewritten, old, target.commit):
             self._log.warning("history rewritten", source=self._source.shown, old=old, new=target.commit)
+
+
+def _cause(error: SourceRefused | PolicyProblems, target: Target | None) -> Cause:
+    if target is None:
+        return Cause.REF
+    if isinstance(error, SourceRefused):
+        return Cause.FILES
+    return Cause.TESTS if isinstance(error, TestsFailed) else Cause.PROBLEMS

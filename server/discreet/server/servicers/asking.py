@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
 from discreet.policy.codec import CallRecord, CommitOutcome, audit_row, segment_from
@@ -16,7 +16,7 @@ from discreet.policy.facts import FactIds, Facts, Micros, Ref
 from discreet.policy.request import Request
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.token import Token, encode
-from discreet.policy.words import AuditAct, Reason
+from discreet.policy.words import AuditAct, Moment, Reason, Verdict
 from discreet.server.calls import Call
 from discreet.server.config import ServerConfig
 from discreet.server.identity.access import tenant_of
@@ -64,10 +64,18 @@ async def computed(size: int, function: Callable[P, T], *args: P.args, **kwargs:
 
 @dataclass(slots=True)
 class Tally:
-    """What went wrong without stopping anybody: shown in status, never silent."""
+    """What went wrong without stopping anybody: shown in status, never silent. And which verdicts were given."""
 
     audit_failures: int = 0
     dependency_failures: int = 0
+    verdicts: dict[tuple[Moment, Verdict, Reason], int] = field(default_factory=dict)
+    """By what readers are told: metrics have no identity of their own, so they may not tell causes apart (F11)."""
+
+    def told(self, moment: Moment, results: Sequence[SegmentDecision]) -> None:
+        """Counts the verdicts of an answer."""
+        for one in results:
+            key = moment, one.verdict, one.reader_reason
+            self.verdicts[key] = self.verdicts.get(key, 0) + 1
 
 
 class Asking:

@@ -37,6 +37,7 @@ class Checking:
                 decided = withhold_all(request, asked.snapshot, Reason.AUDIT_UNAVAILABLE)
                 # Should the row be written after all, it is of an answer that nobody got: this one has other ids.
                 ids = [new_id() for _ in decided.results]
+        self._asking.tally.told(request.moment, decided.results)
         reply = Reply(request, call.request_id, asked.token, asked.snapshot, self._asking.instance, ids)
         return await computed(size, encode_check, decided, reply)
 

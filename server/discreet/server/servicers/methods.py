@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from discreet.server.calls import StreamMethod, UnaryMethod
 from discreet.server.config import ServerConfig
 from discreet.server.logs import Log
+from discreet.server.metrics.counts import CallCounts
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Clock, Store
 from discreet.server.reading.reader import FactReader
@@ -37,11 +38,12 @@ class Methods:
         log: Log,
         refusal: Refusal,
         problems: Callable[[], list[str]],
+        counts: CallCounts,
     ) -> None:
         timeout_s = config.store_timeout_s
         self.asking = Asking(config, instance, store, reader, policies, clock, log)
         checking = Checking(self.asking)
-        self.streaming = Streaming(checking, refusal)
+        self.streaming = Streaming(checking, refusal, counts)
         transacting = Transacting(store, policies, instance, timeout_s)
         info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s)
         self.unary: Mapping[str, UnaryMethod] = {

@@ -7,12 +7,14 @@ so a fast sender is held back by gRPC's own flow control.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 from discreet.policy.codec import Malformed
 from discreet.server.calls import Call, new_id
 from discreet.server.errors import CallRefused
+from discreet.server.metrics.counts import CallCounts, labelled
 from discreet.server.servicers.check import Checking
 from discreet.server.wire.frames import joined, refused, split
 
@@ -24,9 +26,10 @@ Refusal = Callable[[Call, Exception], Awaitable[CallRefused]]
 class Streaming:
     """Answers CheckStream. Once drained, streams take no further frame and end when those under way are answered."""
 
-    def __init__(self, checking: Checking, refusal: Refusal) -> None:
+    def __init__(self, checking: Checking, refusal: Refusal, counts: CallCounts) -> None:
         self._checking = checking
         self._refusal = refusal
+        self._counts = counts
         self._readers: set[asyncio.Task[None]] = set()
         self._draining = False
 
@@ -76,14 +79,20 @@ class Streaming:
             room.release()
 
     async def _answer(self, call: Call, data: bytes) -> bytes:
+        started, code = time.perf_counter(), "CANCELLED"
         frame = split(data)
         try:
             if frame.problem is not None or frame.check is None:
                 raise frame.problem or Malformed("check", "is missing")
-            return joined(frame.frame_id, await self._checking.check(call, frame.check))
+            answer = joined(frame.frame_id, await self._checking.check(call, frame.check))
+            code = "OK"
+            return answer
         except Exception as error:  # noqa: BLE001 - an outermost edge: this frame fails alone, and its caller withholds
             status = await self._refusal(call, error)
+            code = status.status.name
             return refused(frame.frame_id, int(status.status.value[0]), str(status))
+        finally:
+            self._counts.ended(labelled(call.method), code, time.perf_counter() - started)
 
 
 async def _end(

@@ -9,6 +9,7 @@ as WITHHOLD.
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NoReturn, cast
@@ -23,6 +24,7 @@ from discreet.server.calls import Call, StreamMethod, UnaryMethod, new_id
 from discreet.server.errors import BadMessage, CallRefused, DeadlinePassed, Denied, Unavailable
 from discreet.server.identity.access import require_method
 from discreet.server.logs import Log
+from discreet.server.metrics.counts import CallCounts, labelled
 from discreet.server.ports import Clock, Job, OutcomeUnknown, Store, StoreError
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -34,7 +36,8 @@ REFUSAL_AUDIT_S = 2.0
 class Edge:
     """Turns services into gRPC handlers that are bound to one listener's identity."""
 
-    def __init__(self, store: Store, clock: Clock, log: Log, instance: str) -> None:
+    def __init__(self, store: Store, clock: Clock, log: Log, instance: str, counts: CallCounts) -> None:
+        self._counts = counts
         self._store = store
         self._clock = clock
         self._log = log
@@ -58,18 +61,26 @@ class Edge:
         return _Handlers(table)
 
     def _unary(self, caller: Caller, method: str, inner: UnaryMethod) -> Callable[[bytes, Context], Awaitable[bytes]]:
+        label = labelled(method)
+
         async def answer(data: bytes, context: Context) -> bytes:
+            started, code = time.perf_counter(), "CANCELLED"
             call = _call(caller, method, context)
             self._begun()
             try:
                 require_method(caller, method)
-                return await inner(call, data)
+                reply = await inner(call, data)
+                code = "OK"
+                return reply
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - an outermost edge: the caller withholds
-                await self._abort(call, context, error)
+                refused = await self.refusal(call, error)
+                code = refused.status.name
+                await _abort(context, refused)
             finally:
                 self._ended()
+                self._counts.ended(label, code, time.perf_counter() - started)
 
         return answer
 
@@ -77,18 +88,23 @@ class Edge:
         self, caller: Caller, method: str, inner: StreamMethod
     ) -> Callable[[AsyncIterator[bytes], Context], AsyncIterator[bytes]]:
         async def answer(frames: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+            code = "CANCELLED"
             call = _call(caller, method, context)
             self._begun()
             try:
                 require_method(caller, method)
                 async for data in inner(call, frames):
                     yield data
+                code = "OK"
             except (asyncio.CancelledError, GeneratorExit):
                 raise
             except Exception as error:  # noqa: BLE001 - an outermost edge: the caller withholds
-                await self._abort(call, context, error)
+                refused = await self.refusal(call, error)
+                code = refused.status.name
+                await _abort(context, refused)
             finally:
                 self._ended()
+                self._counts.stream_ended(code)
 
         return answer
 
@@ -129,10 +145,6 @@ class Edge:
         )
         return CallRefused(f"internal error; the server's log names request {call.request_id}")
 
-    async def _abort(self, call: Call, context: Context, error: Exception) -> NoReturn:
-        refused = await self.refusal(call, error)
-        await context.abort(refused.status, str(refused))
-
     async def _record_refusal(self, call: Call, error: Denied) -> None:
         self._log.warning("refused", request_id=call.request_id, method=call.name, caller=call.caller.name)
         change = Change(call.name, refused=error.reason, detail=str(error))
@@ -154,6 +166,10 @@ class _Handlers(grpc.GenericRpcHandler):
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
         """The method's handler."""
         return self._table.get(str(handler_call_details.method))
+
+
+async def _abort(context: Context, refused: CallRefused) -> NoReturn:
+    await context.abort(refused.status, str(refused))
 
 
 def _call(caller: Caller, method: str, context: Context) -> Call:

@@ -29,6 +29,11 @@ class Health:
         self._draining = False
         self._newest: bool | None = None
 
+    @property
+    def serving(self) -> bool:
+        """Whether health says SERVING."""
+        return bool(self._serving)
+
     async def set(self, *, serving: bool) -> bool:
         """Says whether the services serve; True where that is news. During a drain nothing serves any more."""
         serving = serving and not self._draining
