@@ -19,7 +19,7 @@ from discreet.policy.owners import owner_problems, owners_of, patterns_of
 from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem
 from discreet.policy.references import reference_problems
 from discreet.policy.rule_index import rule_index
-from discreet.policy.snapshot import Requires, Rule, Snapshot, Source
+from discreet.policy.snapshot import Requires, Retention, Rule, Snapshot, Source
 from discreet.policy.texts_builtin import reader_texts
 from discreet.policy.texts_lint import normal_text
 from discreet.policy.vocabulary import Seen, Vocabulary, compile_with
@@ -150,6 +150,7 @@ def _snapshot(loaded: Loaded, rules: list[Rule], *, commit: str, number: int, di
         policy_max_age_us=chosen.policy_max_age,
         use_within_ms=chosen.use_within // 1000,
         store_within_us=chosen.store_within,
+        retention=_retention(loaded),
     )
 
 
@@ -178,6 +179,13 @@ def _requires(loaded: Loaded) -> Requires:
         same_policy_revision=any(item.same_policy_revision for item in asked),
         same_grant_revision=any(item.same_grant_revision for item in asked),
     )
+
+
+def _retention(loaded: Loaded) -> Retention:
+    if not loaded.retention:
+        return Retention()
+    item = loaded.retention[0].value
+    return Retention(item.dry_run_above, item.purge_within, item.recheck_after)
 
 
 def _claimed_from(loaded: Loaded) -> frozenset[str]:

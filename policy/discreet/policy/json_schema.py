@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import PydanticUndefined, core_schema
 
 from discreet.policy.meanings import meaning_of
-from discreet.policy.model.fields import duration_text
+from discreet.policy.model.fields import duration_text, in_count
 from discreet.policy.model.kinds import Kind, RuleItem, SourceItem
 from discreet.policy.model.load import KINDS, TEST_KIND
 from discreet.policy.model.parameters import NAME, ParameterItem
@@ -136,7 +136,8 @@ def default_of(field: FieldInfo) -> object:
         return value.short
     if isinstance(value, tuple):
         return [item.short if isinstance(item, Word) else item for item in value]
-    is_span = isinstance(value, int) and not isinstance(value, bool | IntEnum)
+    is_count = any(getattr(check, "func", None) is in_count for check in field.metadata)
+    is_span = isinstance(value, int) and not isinstance(value, bool | IntEnum) and not is_count
     return duration_text(value) if is_span else value
 
 

@@ -89,6 +89,11 @@ _POLICY: Final[Mapping[str, Mapping[str, str]]] = {
         "constants": "Values that conditions use as `constants.name`.",
         "conditions": "Conditions that others use as `conditions.name`.",
     },
+    "RetentionPolicy": {
+        "dry-run-above": "A revoke of more versions and segments than these names the digest of its dry run.",
+        "purge-within": "How long after copies must go a holder's answer is due.",
+        "recheck-after": "How long after a holder said `gone` it is asked to look again; left out or `never`: not.",
+    },
     "Owners": {"owners": "Folders of the set, `*` for any characters of one name, to the teams that answer for them."},
 }
 _STATE: Final[Mapping[str, Mapping[str, str]]] = {

@@ -22,6 +22,7 @@ HINTS_MAX: Final = 50
 def reference_problems(loaded: Loaded) -> Iterator[PolicyProblem]:
     """Yields what is wrong between documents."""
     yield from _one_set(loaded)
+    yield from _one_retention(loaded)
     yield from _unique_names(loaded)
     yield from _twice("source", ((source.value.label, source.place("label")) for source in loaded.sources))
     yield from _twice("rule id", ((rule.value.id, rule.place("id")) for rule in loaded.rules))
@@ -45,6 +46,12 @@ def _one_set(loaded: Loaded) -> Iterator[PolicyProblem]:
     for again in inside[1:]:
         hint = f"the first stands at {inside[0].place('kind')}"
         yield problem(again.place("kind"), "a second PolicySet", hint, Code.DUPLICATE)
+
+
+def _one_retention(loaded: Loaded) -> Iterator[PolicyProblem]:
+    for again in loaded.retention[1:]:
+        hint = f"the first stands at {loaded.retention[0].place('kind')}; put all of it into one"
+        yield problem(again.place("kind"), "a second RetentionPolicy", hint, Code.DUPLICATE)
 
 
 def _unique_names(loaded: Loaded) -> Iterator[PolicyProblem]:

@@ -69,6 +69,18 @@ class Requires:
     same_grant_revision: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a RetentionPolicy asks of who revokes and of who holds copies; these defaults where a set has none."""
+
+    dry_run_above: int = 100
+    """Versions and segments together: a revoke of more than these names the digest of its dry run."""
+    purge_within_us: int = 86_400_000_000
+    """A purge is due so long after copies must go."""
+    recheck_after_us: int | None = None
+    """So long after a holder said that an item is gone it is asked to look again; None: it is believed."""
+
+
 class Keyed(NamedTuple):
     """Rules that cannot be true unless one path holds one text each: looked up by that text instead of evaluated."""
 
@@ -124,3 +136,4 @@ class Snapshot:
     """The environment that the set was compiled for; empty: it declares none."""
     masked_attributes: frozenset[str] = frozenset()
     """Attributes of principals whose values no audit row holds."""
+    retention: Retention = field(default_factory=Retention)

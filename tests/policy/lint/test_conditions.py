@@ -111,7 +111,7 @@ def test_a_condition_that_may_be_true_or_false_is_not_told(condition: str) -> No
 
 UNHELD = [
     ('document.basis == "x" || request.moment == "publish"', '"publish"'),
-    ('principal.id == "x" || request.moment in ["PUBLISH", "EXPORT"]', '"EXPORT"]'),
+    ('principal.id == "x" || request.moment in ["PUBLISH", "RENDER"]', '"RENDER"]'),
     ('request.locale == "zh" || principal.id == "x"', '"zh" || principal.id == "x"'),
     ('document.kind == "document" || principal.id == "x"', '"document" || principal.id == "x"'),
     ('document.origin == "Derived" || principal.id == "x"', '"Derived" || principal.id == "x"'),

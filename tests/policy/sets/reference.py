@@ -52,6 +52,7 @@ TEXTS: Final[dict[str, tuple[Any, str]]] = {
     "time": (fields.Time, "`2026-01-05T09:00:00Z`, `2026-01-05T10:00:00+01:00`"),
     "duration": (fields.Duration, "`30s`, `15m`, `36h`, `7d`, `1d12h`"),
     "age": (fields.Age, "a duration, or `none`"),
+    "duration or never": (fields.SpanOrNever, "a duration, or `never`"),
 }
 VARIABLES: Final = {
     "request": "the call",
@@ -141,7 +142,13 @@ LIMITS: Final[dict[str, int | str]] = {
     "combinations of a matrix": matrix.COMBINATIONS_MAX,
     "problems in one report": problems.PROBLEMS_MAX,
 }
-RANGES: Final = {("PolicySet", "use-within"): "50ms to 1m", ("PolicySet", "store-within"): "1s to 7d"}
+RANGES: Final = {
+    ("PolicySet", "use-within"): "50ms to 1m",
+    ("PolicySet", "store-within"): "1s to 7d",
+    ("RetentionPolicy", "dry-run-above"): f"0 to {fields.COUNT_MAX}",
+    ("RetentionPolicy", "purge-within"): "1s to 90d",
+    ("RetentionPolicy", "recheck-after"): "1s to 90d",
+}
 
 
 def reference() -> str:

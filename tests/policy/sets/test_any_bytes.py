@@ -80,7 +80,10 @@ def test_any_damage_to_a_set_with_environments_is_survived(name: str, data: st.D
             compile_set(files, commit="", number=1, dirty=True, environment=environment)
 
 
-KINDS = ("Definitions", "DisclosurePolicy", "Embargo", "Environment", "Owners", "PolicySet", "PolicyTest", "SourceList")
+KINDS = (
+    *("Definitions", "DisclosurePolicy", "Embargo", "Environment", "Owners", "PolicySet", "PolicyTest"),
+    *("RetentionPolicy", "SourceList"),
+)
 
 
 @given(st.sampled_from([*KINDS, "Texts"]), JSON, JSON)
@@ -104,6 +107,8 @@ def test_any_values_in_a_document_are_survived(kind: str, value: object, other: 
         "conditions",
         "owners",
         "until",
+        "dry-run-above",
+        "recheck-after",
     )
     for body in (dict.fromkeys(keys, value), {key: [value, {"id": other, "label": other}] for key in keys}):
         dumped = yaml.dump(head | body, Dumper=yaml.CSafeDumper, allow_unicode=True)

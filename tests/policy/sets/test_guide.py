@@ -17,7 +17,7 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "policies.md").read_text("utf-8")
 def test_the_files_of_the_guide_are_a_set_whose_tests_pass() -> None:
     """E1: what the guide shows can be typed in and used, without a problem and without a warning."""
     files = {name: text.encode() for name, text in re.findall(r"```yaml\n# (\S+)\n(.*?)```", GUIDE, re.DOTALL)}
-    assert len(files) == 10
+    assert len(files) == 11
     report = check_set(files)
     assert [str(found) for found in (*report.problems, *report.warnings)] == []
     assert [(result.name, list(map(str, result.differences))) for result in run_tests(files) if not result.passed] == []

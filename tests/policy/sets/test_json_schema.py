@@ -109,7 +109,7 @@ def test_every_published_file_fits_the_schema(name: str) -> None:
         SOURCES.replace("DATA_CHANNEL", "CHANNEL"),
         SOURCES.replace("label: notes", "label: Notes"),
         RULES.replace("[PUBLISH]", "PUBLISH"),
-        RULES.replace("[PUBLISH]", "[EXPORT]"),
+        RULES.replace("[PUBLISH]", "[RENDER]"),
         RULES.replace("ALLOW", "DENY"),
         RULES.replace("sources: [notes]}", "until: 2026-01-05}"),
         RULES.replace("sources: [notes]}", "sources: }"),

@@ -34,8 +34,8 @@ RULE_MISTAKES = {
     "empty item": (RULE.replace("notes", "notes, ~") + "}", "65: an item is empty; give it a value, or take the - out"),
     "moments left out": ("{id: r, effect: ALLOW}", '5: the key "moments" is missing'),
     "a later moment": (
-        "{id: r, effect: ALLOW, moments: [EXPORT]}",
-        '38: no moment "EXPORT"; one of PUBLISH, REPLAY, RETRIEVE',
+        "{id: r, effect: ALLOW, moments: [RENDER]}",
+        '38: no moment "RENDER"; one of EXPORT, PUBLISH, REPLAY, RETRIEVE',
     ),
     "lower-case word": ("{id: r, effect: allow, moments: [PUBLISH]}", '21: no effect "allow"; did you mean "ALLOW"?'),
     "another engine's word": (
@@ -149,7 +149,7 @@ SET_MISTAKES: dict[str, tuple[dict[str, str | None], str]] = {
     "no kind": (
         {"more": "apiVersion: discreet/v1\nname: x\n"},
         'more.yaml:1:1: the key "kind" is missing; one of PolicySet, SourceList, DisclosurePolicy, Embargo, Texts, '
-        "Definitions, Environment, Owners, PolicyTest",
+        "Definitions, Environment, Owners, RetentionPolicy, PolicyTest",
     ),
     "a list": (
         {"more": "- a\n"},

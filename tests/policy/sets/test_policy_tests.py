@@ -179,8 +179,8 @@ MISTAKES = {
         'no reason "STAIL"; did you mean "STALE"?',
     ),
     "a moment to come": (
-        CASE.replace("PUBLISH", "EXPORT") + ALLOW,
-        'no moment "EXPORT"; one of PUBLISH, REPLAY, RETRIEVE',
+        CASE.replace("PUBLISH", "RENDER") + ALLOW,
+        'no moment "RENDER"; one of EXPORT, PUBLISH, REPLAY, RETRIEVE',
     ),
     "an unquoted version": (CASE.replace('"1"', "1") + ALLOW, 'version must be text, not a number; quote it: "1"'),
     "an unbound segment with bindings": (

@@ -26,6 +26,7 @@ DURATION_US_MAX: Final = 100 * 365 * 86_400 * 1_000_000
 TITLE_CHARS_MAX: Final = 200
 LIST_MAX: Final = 1_000
 MASKED_MAX: Final = 64
+COUNT_MAX: Final = 1_000_000
 
 _UNITS_US: Final = {
     "w": 7 * 86_400_000_000,
@@ -150,6 +151,10 @@ def _read_age(value: object) -> int | None:
     return None if value == "none" else read_duration(value)
 
 
+def _read_span_or_never(value: object) -> int | None:
+    return None if value == "never" else read_duration(value)
+
+
 def between(low: str, high: str) -> Callable[[int], int]:
     """Returns a check that a duration lies in a range, both ends included."""
     least, most = read_duration(low), read_duration(high)
@@ -160,6 +165,19 @@ def between(low: str, high: str) -> Callable[[int], int]:
         return us
 
     return check
+
+
+def between_or_never(low: str, high: str) -> Callable[[int | None], int | None]:
+    """Returns the same check of a duration that may be left out."""
+    check = between(low, high)
+    return lambda us: None if us is None else check(us)
+
+
+def in_count(number: int) -> int:
+    """Returns a number of things as it is, or refuses one out of range."""
+    if not 0 <= number <= COUNT_MAX:
+        raise wrong("the number is out of range", f"from 0 to {COUNT_MAX}")
+    return number
 
 
 def read_time(value: object) -> int:
@@ -246,6 +264,7 @@ def _or_parameter(schema: dict[str, object]) -> WithJsonSchema:
 
 _DURATION_SCHEMA: Final[dict[str, object]] = {"type": "string", "pattern": "^([0-9]{1,9}(w|d|h|m|s|ms))+$"}
 _AGE_SCHEMA: Final[dict[str, object]] = {"type": "string", "pattern": "^(none|([0-9]{1,9}(w|d|h|m|s|ms))+)$"}
+_NEVER_SCHEMA: Final[dict[str, object]] = {"type": "string", "pattern": "^(never|([0-9]{1,9}(w|d|h|m|s|ms))+)$"}
 _TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
 
 Label = Annotated[str, AfterValidator(_label), _text("[a-z0-9][a-z0-9._:-]{0,127}")]
@@ -273,6 +292,14 @@ Time = Annotated[int, BeforeValidator(read_time), _text(_TIME)]
 Flag = Annotated[bool, BeforeValidator(from_parameter("boolean")), _or_parameter({"type": "boolean"})]
 Age = Annotated[int | None, BeforeValidator(_read_age), _SPAN, _or_parameter(_AGE_SCHEMA)]
 """A duration, or None where the file says `none`."""
+SpanOrNever = Annotated[int | None, BeforeValidator(_read_span_or_never), _SPAN, _or_parameter(_NEVER_SCHEMA)]
+"""A duration, or None where the file says `never`."""
+Count = Annotated[
+    int,
+    AfterValidator(in_count),
+    BeforeValidator(from_parameter("integer")),
+    _or_parameter({"type": "integer", "minimum": 0, "maximum": COUNT_MAX}),
+]
 
 MomentWord = Annotated[Moment, BeforeValidator(word_of(Moment, "moment"))]
 EffectWord = Annotated[Effect, BeforeValidator(word_of(Effect, "effect"))]

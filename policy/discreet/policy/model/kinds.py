@@ -16,6 +16,7 @@ from discreet.policy.model.fields import (
     AuditWord,
     CallerNames,
     Condition,
+    Count,
     CustomReason,
     Duration,
     DutyWord,
@@ -27,10 +28,12 @@ from discreet.policy.model.fields import (
     Moments,
     RuleId,
     SegmentKinds,
+    SpanOrNever,
     TextId,
     Time,
     Title,
     between,
+    between_or_never,
     wrong,
 )
 from discreet.policy.problems import Code
@@ -229,6 +232,18 @@ class Embargo(Kind):
         return RuleItem.model_construct(
             id=f"embargo.{self.name}", effect=Effect.WITHHOLD, from_=self.from_, until=self.until, **given
         )
+
+
+class RetentionPolicy(Kind):
+    """What is asked of who revokes and of who holds copies; a set has one at most."""
+
+    dry_run_above: Count = Field(100, alias="dry-run-above")
+    purge_within: Annotated[Duration, AfterValidator(between("1s", "90d"))] = Field(
+        86_400_000_000, alias="purge-within"
+    )
+    recheck_after: Annotated[SpanOrNever, AfterValidator(between_or_never("1s", "90d"))] = Field(
+        default=None, alias="recheck-after"
+    )
 
 
 class Texts(Kind):

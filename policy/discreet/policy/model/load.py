@@ -15,6 +15,7 @@ from discreet.policy.model.kinds import (
     Kind,
     Owners,
     PolicySet,
+    RetentionPolicy,
     RuleItem,
     SourceItem,
     SourceList,
@@ -37,6 +38,7 @@ KINDS: Final[Mapping[str, type[Kind]]] = {
     "Definitions": Definitions,
     "Environment": Environment,
     "Owners": Owners,
+    "RetentionPolicy": RetentionPolicy,
 }
 TEST_KIND: Final = "PolicyTest"
 
@@ -59,6 +61,7 @@ class Loaded:
     definitions: list[Placed[Definitions]] = field(default_factory=list)
     environments: list[Placed[Environment]] = field(default_factory=list)
     owners: list[Placed[Owners]] = field(default_factory=list)
+    retention: list[Placed[RetentionPolicy]] = field(default_factory=list)
     parameters: Parameters = field(default_factory=lambda: Parameters({}, {}))
     """Those declared, with their values in the environment that the set was loaded for."""
     files: tuple[str, ...] = ()
@@ -163,6 +166,8 @@ def _take(loaded: Loaded, document: Document, kind: str) -> None:
         loaded.definitions += validated(problems, document, (), Definitions, parameters)
     elif kind == "Owners":
         loaded.owners += validated(problems, document, (), Owners, parameters)
+    elif kind == "RetentionPolicy":
+        loaded.retention += validated(problems, document, (), RetentionPolicy, parameters)
 
 
 def kind_of(document: Document, problems: list[PolicyProblem]) -> str | None:
