@@ -26,6 +26,8 @@ class Change:
     seq: int = 0
     refused: Reason | None = None
     detail: str = ""
+    subject_id: str = ""
+    """What it made, ended or settled: a purge order, hold, freeze, tombstone, approval or holder."""
 
 
 def row_of(call: Call, act: AuditAct, tenant: str, at: Micros, instance: str, change: Change) -> AuditRecord:
@@ -62,6 +64,7 @@ def _message(change: Change) -> audit_pb2.AuditChange:
         seq=change.seq,
         refused=common_pb2.Reason.ValueType(change.refused.value if change.refused is not None else 0),
         detail=change.detail,
+        subject_id=change.subject_id,
     )
     if change.ref is not None:
         message.record.record_id = change.ref.record_id

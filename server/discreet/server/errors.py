@@ -76,6 +76,12 @@ class Precondition(CallRefused):
     status = grpc.StatusCode.FAILED_PRECONDITION
 
 
+class TooMuch(CallRefused):
+    """Well-formed, but more at once than a call may do."""
+
+    status = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
 class AlreadyExists(CallRefused):
     """A natural key that stands for something else already."""
 
