@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from discreet.policy.facts import FactIds, Facts, RecordFacts
 from discreet.server.ports import (
+    Adoption,
     AuditFilter,
     AuditHit,
     Change,
@@ -67,6 +68,9 @@ class FaultyStore:
     async def head(self) -> Head:
         await self._pass("head")
         return await self._inside.head()
+
+    async def adoptions(self) -> list[Adoption]:
+        return await self._inside.adoptions()
 
     async def changes(self, after: int, limit: int) -> list[Change]:
         await self._pass("changes")

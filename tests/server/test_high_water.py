@@ -12,6 +12,7 @@ from discreet.server.errors import StoreRefused
 from discreet.server.ports import Head
 from discreet.server.reading.high_water import DIGITS_MAX, HighWater
 from discreet.v1 import index_pb2
+from tests.server.cli.command import discreet
 from tests.server.support import TENANT, PolicyRepo, check, config_of, document, eventually, in_process, ref, verdicts
 
 
@@ -27,7 +28,7 @@ def _remove_database(place: Path) -> None:
 async def test_a_backup_that_lacks_a_revoke_is_not_served_until_an_operator_says_so(
     place: Path, repo: PolicyRepo
 ) -> None:
-    """F1, A12: over a restart, too, a lower order is not believed; removing the mark is the operator's word for it."""
+    """F1, A12: over a restart, too, a lower order is not believed; an adoption is the operator's word for it."""
     config, backup = config_of(place, repo.path), place / "backup.db"
     async with in_process(config) as running:
         await running.lines.collector.put(document())
@@ -38,11 +39,14 @@ async def test_a_backup_that_lacks_a_revoke_is_not_served_until_an_operator_says
         assert verdicts(await running.lines.agent.check(check())) == [("PURGE", "RETENTION_REVOKED")]
     _remove_database(place)
     shutil.copy(backup, config.db)
-    with pytest.raises(StoreRefused, match=r"went back.* remove .*high-water"):
+    with pytest.raises(StoreRefused, match=r"went back.* run `discreet db adopt`"):
         async with in_process(config):
             pass
     assert not list((place / "s").glob("*.sock"))
-    shutil.rmtree(place / "state" / "high-water")
+    adopted = discreet(
+        "db", "adopt", "--db", config.db, "--state", str(place / "state"), "--reason", "disk lost", "--actor", "ana"
+    )
+    assert (adopted.code, "lost, of epoch" in adopted.out, "up to event 3" in adopted.out) == (0, True, True)
     async with in_process(config) as running:
         assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
 

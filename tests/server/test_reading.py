@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from discreet.policy.facts import FactIds, Facts, GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.policy.words import RecordKind
-from discreet.server.ports import Change, ChangeKind, Work
+from discreet.server.ports import Change, ChangeKind, DatabaseChanged, Work
 from discreet.server.reading.cache import FactCache
-from discreet.server.reading.heads import EpochChanged, SharedHeads
+from discreet.server.reading.heads import SharedHeads
 from discreet.server.reading.reader import FactReader
 from discreet.server.stores import open_store
 from tests.server.faults import FaultyStore
@@ -160,7 +160,7 @@ async def test_another_epoch_and_a_lower_order_are_not_believed(store: FaultySto
     opened = await store.head()
     await store.change(put("acme", record("a", "1")))
     for last in (opened._replace(epoch="cd" * 16), opened._replace(seq=10**6)):
-        with pytest.raises(EpochChanged):
+        with pytest.raises(DatabaseChanged):
             await SharedHeads(store, last).read()
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "audit": "discreet.cli.commands.audit:audit",
     "status": "discreet.cli.commands.status:status",
     "policy": "discreet.cli.commands.policy:policy",
+    "db": "discreet.cli.commands.db:db",
     "demo": "discreet.cli.commands.demo:demo",
 }
 """Each command with where it is; a command's module is imported when it is asked for."""

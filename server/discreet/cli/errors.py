@@ -49,6 +49,12 @@ class Refused(CliError):
     exit_code = ExitCode.REFUSED
 
 
+class DatabaseFaults(CliError):
+    """Something is wrong with a database; the operator must act."""
+
+    exit_code = ExitCode.FAULTS
+
+
 class DemoDiffers(CliError):
     """The demo saw another outcome than it tells of: a defect."""
 

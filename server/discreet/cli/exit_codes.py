@@ -13,6 +13,7 @@ class ExitCode(IntEnum):
     TESTS = 4
     UNREACHABLE = 5
     REFUSED = 6
+    FAULTS = 7
     WITHHELD = 10
     PURGE = 11
 
@@ -25,6 +26,7 @@ MEANINGS = {
     ExitCode.TESTS: "tests of the policy set failed",
     ExitCode.UNREACHABLE: "the server or something it depends on did not answer",
     ExitCode.REFUSED: "this identity may not do that",
+    ExitCode.FAULTS: "something is wrong with the database (`discreet db check`)",
     ExitCode.WITHHELD: "of check and commit: something is withheld",
     ExitCode.PURGE: "of check and commit: something must be purged",
 }

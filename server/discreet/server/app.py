@@ -26,7 +26,7 @@ from discreet.server.metrics.standing import Standing
 from discreet.server.policies.errors import SourceRefused
 from discreet.server.policies.follower import Policies
 from discreet.server.policies.sources import source_of
-from discreet.server.ports import Clock, Head, Store, StoreError
+from discreet.server.ports import Adoption, Clock, DatabaseChanged, Head, Store, StoreError
 from discreet.server.reading.high_water import HighWater
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.methods import Methods
@@ -77,6 +77,7 @@ class Server:
         self.failed = asyncio.Event()
         """Set when what runs in the background ended by an error: serving on would be serving blindly."""
         self._store_answers = True
+        self._store_changed = ""
 
     def _policies(self) -> Policies:
         try:
@@ -89,8 +90,8 @@ class Server:
         """Serves once it returns. StartRefused says what cannot be served; nothing is left behind then."""
         self.listeners.hold()
         try:
-            head = await self._open()
-            self._high_water.admit(head)
+            head, adoptions = await self._open()
+            self._high_water.admit(head, adoptions)
             await self.policies.start()
             reader = FactReader(self.store, head)
             self.methods = self._methods(reader)
@@ -136,9 +137,9 @@ class Server:
             self.log.error("background work failed; the server stops", error=type(error).__name__, place=where)
             self.failed.set()
 
-    async def _open(self) -> Head:
+    async def _open(self) -> tuple[Head, list[Adoption]]:
         try:
-            return await self.store.open()
+            return await self.store.open(), await self.store.adoptions()
         except StoreError as error:
             raise StoreRefused(str(error)) from None
 
@@ -151,6 +152,9 @@ class Server:
                     await self.policies.at_least(head.policy_revision)
                 self._note_store(answers=True)
                 await self._keep_mark(head)
+            except DatabaseChanged as error:
+                self._note_store(answers=False, why=str(error))
+                self._store_changed = str(error)
             except (StoreError, TimeoutError) as error:
                 self._note_store(answers=False, why=type(error).__name__)
             await self._set_health()
@@ -168,6 +172,7 @@ class Server:
         self._mark_lost = bool(lost)
 
     def _note_store(self, *, answers: bool, why: str = "") -> None:
+        self._store_changed = ""
         if answers != self._store_answers:
             self._store_answers = answers
             if answers:
@@ -200,6 +205,8 @@ class Server:
             found.append(f"policy: the newest revision is refused: {following.error.splitlines()[0]}")
         if not self._store_answers:
             found.append("store: does not answer")
+        if self._store_changed:
+            found.append(f"store: {self._store_changed}")
         if self._mark_lost:
             found.append("state directory: the high-water mark cannot be kept")
         if self.edge.refusals_lost:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from discreet.server.ports import Head, Store, StoreError
-
-
-class EpochChanged(StoreError):
-    """The database is not the one that was opened, or has lost what this server saw.
-
-    A restore, a failover to a copy that lags.
-    """
+from discreet.server.ports import DatabaseChanged, Head, Store
 
 
 class SharedHeads:
@@ -41,9 +34,14 @@ class SharedHeads:
     async def _read(self) -> Head:
         head = await self._store.head()
         if head.epoch != self.last.epoch:
-            raise EpochChanged("the database's epoch changed")
+            raise DatabaseChanged(
+                "the database was adopted, or is another one, since this server started: start the server again"
+            )
         if head.seq >= self.last.seq:
             self.last = head
         elif head.seq < self.last.seq:
-            raise EpochChanged("the database's order went back")
+            raise DatabaseChanged(
+                "the database went back: this server has seen a later state of it, so that a revoke may be missing; if"
+                " that is meant, stop the server, run `discreet db adopt`, and start again"
+            )
         return head

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from discreet.policy.facts import FactIds, Facts, Micros
 from discreet.policy.token import Token, decode
 from discreet.server.errors import Precondition
-from discreet.server.ports import Head, Store
+from discreet.server.ports import DatabaseChanged, Head, Store
 from discreet.server.reading.cache import FactCache
-from discreet.server.reading.heads import EpochChanged, SharedHeads
+from discreet.server.reading.heads import SharedHeads
 
 CHANGES_PAGE = 1_000
 CHANGES_PAGES_MAX = 10
@@ -94,7 +94,7 @@ class FactReader:
 
         facts = await self._store.fetch(tenant, ids)
         if facts.epoch != head.epoch or facts.seq < head.seq:
-            raise EpochChanged("the facts are older than the head that was read before them")
+            raise DatabaseChanged("the facts are older than the head that was read before them")
         return facts
 
 

@@ -12,7 +12,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from discreet.server.ports import StoreError
+from discreet.server.ports import DatabaseChanged, StoreError
 
 CONNECT_TIMEOUT_S = 5
 LOCK_TIMEOUT_MS = 3_000
@@ -28,6 +28,8 @@ DEFAULTS: dict[str, Any] = {
     "tcp_user_timeout": 10_000,
     "target_session_attrs": "any",
 }
+SEVERAL: dict[str, Any] = {"target_session_attrs": "primary"}
+"""With several hosts: the one that is not a standby, whichever that is. What it is bound to is checked all the same."""
 BOUND_TO = (
     "SELECT (SELECT system_identifier FROM pg_control_system())::text"
     " || ':' || CASE WHEN pg_is_in_recovery() THEN 'standby'"
@@ -66,7 +68,8 @@ def parse_address(url: str) -> Address:
     """The address of a postgresql:// URL. Raises StoreError without repeating what may hold a password."""
     try:
         given = conninfo_to_dict(url)
-        conninfo = make_conninfo(**{**DEFAULTS, **given})
+        several = "," in str(given.get("host") or given.get("hostaddr") or "")
+        conninfo = make_conninfo(**{**DEFAULTS, **(SEVERAL if several else {}), **given})
     except psycopg.Error:
         raise StoreError("the address is not a valid postgresql:// URL") from None
     host = given.get("host") or given.get("hostaddr") or "the local socket"
@@ -135,11 +138,12 @@ def connect_sync(address: Address, kind: Kind) -> psycopg.Connection:
 
 
 def check_bound(address: Address, found: str) -> None:
-    """Raises StoreError where the address leads to another database than the one that was opened."""
+    """Raises DatabaseChanged where the address leads to another database than the one that was opened."""
     if found != address.bound_to:
-        raise StoreError(
-            f"{address.shown} is another database than before (a failover, a restored backup or a standby): nothing is"
-            " decided on it; `discreet db adopt` is for this and is not served yet"
+        raise DatabaseChanged(
+            f"{address.shown} is another database than before (a failover, a restored backup or a standby), so that a"
+            " revoke may be missing: nothing is decided on it; where it is meant, run `discreet db adopt` and start the"
+            " server again"
         )
 
 

@@ -1,5 +1,7 @@
 """Opens a PostgreSQL store: checks the server, its durability, schema and roles. Must know nothing of calls."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import psycopg
@@ -22,7 +24,12 @@ OPENING_LOCK = 0x64697363_72656574
 """The advisory lock under which a database is created or upgraded: "discreet" in ASCII."""
 NOW = sa.text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 
-_DURABLE = ("fsync", "full_page_writes")
+DURABLE = ("fsync", "full_page_writes")
+STANDBYS = sa.text(
+    "SELECT sync_state FROM pg_stat_replication"
+    " WHERE state IS DISTINCT FROM 'backup' AND application_name IS DISTINCT FROM 'pg_basebackup'"
+)
+"""What follows this server, but for a copy that is being made. A login without pg_monitor sees rows without a state."""
 
 
 def alchemy(address: Address, kind: Kind, pool_size: int = 0) -> sa.Engine:
@@ -36,27 +43,35 @@ def alchemy(address: Address, kind: Kind, pool_size: int = 0) -> sa.Engine:
 
 
 def open_database(address: Address) -> tuple[Address, list[Chain]]:
-    """Brings the schema up to date and enrols this store's writers. Raises StoreError saying what is wrong."""
+    """Creates the schema where there is none and enrols the writers. Raises StoreError saying what is wrong."""
+    with owning(address) as (connection, now):
+        make_roles(connection)
+        bound_to, schema = place(connection)
+        if prepare(connection, bound_to=bound_to, now=now):
+            give_rights(connection, schema)
+        _, belongs_to = read_head(connection, now, hold=True)
+        if belongs_to != bound_to:
+            raise StoreError(
+                f"{address.shown} is a copy: its epoch belongs to {belongs_to}, this server is {bound_to}"
+                " (a failover or a restored backup), so that a revoke may be missing; where it is meant, run"
+                " `discreet db adopt`"
+            )
+        return replace(address, schema=schema, bound_to=bound_to), enrol(connection, LANES, now)
+
+
+@contextmanager
+def owning(address: Address) -> Iterator[tuple[sa.Connection, Micros]]:
+    """A transaction with the login's own rights, alone among those that open or keep the database, and its clock.
+
+    Committed at the end. Raises StoreError where the server is not fit to keep what is recorded on it.
+    """
     engine = alchemy(address, Kind.OWNER)
     try:
         with engine.begin() as connection:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": OPENING_LOCK})
-            _check_server(connection, address)
-            bound_to = str(connection.execute(sa.text(BOUND_TO)).scalar_one())
-            schema = str(connection.execute(sa.text("SELECT current_schema()")).scalar_one())
-            now = Micros(connection.execute(NOW).scalar_one())
-            make_roles(connection)
-            if prepare(connection, bound_to=bound_to, now=now):
-                for statement in grants(schema):
-                    connection.exec_driver_sql(statement)
-            _, belongs_to = read_head(connection, now, hold=True)
-            if belongs_to != bound_to:
-                raise StoreError(
-                    f"{address.shown} is a copy: its epoch belongs to {belongs_to}, this server is {bound_to}"
-                    " (a failover or a restored backup); nothing is decided on it;"
-                    " `discreet db adopt` is for this and is not served yet"
-                )
-            return replace(address, schema=schema, bound_to=bound_to), enrol(connection, LANES, now)
+            if faults := server_faults(connection):
+                raise StoreError(f"{address.shown} {faults[0]}")
+            yield connection, Micros(connection.execute(NOW).scalar_one())
     except psycopg.Error as error:
         raise StoreError(f"{address.shown} cannot be reached: {plain(error)}") from None
     except sa.exc.DBAPIError as error:
@@ -65,26 +80,52 @@ def open_database(address: Address) -> tuple[Address, list[Chain]]:
         engine.dispose()
 
 
-def _check_server(connection: sa.Connection, address: Address) -> None:
-    def show(name: str) -> str:
-        return str(connection.execute(sa.text(f"SHOW {name}")).scalar_one())
+def place(connection: sa.Connection) -> tuple[str, str]:
+    """Which database this is (system and timeline), and the schema in which its tables are."""
+    bound_to = connection.execute(sa.text(BOUND_TO)).scalar_one()
+    return str(bound_to), str(connection.execute(sa.text("SELECT current_schema()")).scalar_one())
 
-    if int(show("server_version_num")) < VERSION_MIN:
-        raise StoreError(f"{address.shown} is PostgreSQL {show('server_version')}; 16 or newer is needed")
-    if show("server_encoding") != "UTF8":
-        raise StoreError(f"{address.shown} is encoded in {show('server_encoding')}; create it with ENCODING 'UTF8'")
+
+def give_rights(connection: sa.Connection, schema: str) -> None:
+    """Gives each role its rights on the tables as they are now."""
+    for statement in grants(schema):
+        connection.exec_driver_sql(statement)
+
+
+def setting(connection: sa.Connection, name: str) -> str:
+    """A setting as it holds for this connection."""
+    return str(connection.execute(sa.text(f"SHOW {name}")).scalar_one())
+
+
+def server_faults(connection: sa.Connection) -> list[str]:
+    """What stands against keeping an authority on this server, each with what would be right."""
+    if int(setting(connection, "server_version_num")) < VERSION_MIN:
+        return [f"is PostgreSQL {setting(connection, 'server_version')}; 16 or newer is needed"]
     if connection.execute(sa.text("SELECT pg_is_in_recovery()")).scalar_one():
-        raise StoreError(f"{address.shown} is a standby; decisions are made on the primary alone")
-    for name in _DURABLE:
-        if show(name) != "on":
-            raise StoreError(
-                f"{address.shown} has {name} = {show(name)}: what is recorded would not be durable; turn it on"
-            )
-    standbys = connection.execute(
-        sa.text("SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup'")
-    ).scalar_one()
-    if standbys and not show("synchronous_standby_names"):
-        raise StoreError(
-            f"{address.shown} has {standbys} standby(s) that may lag: a failover would lose commits;"
-            " set synchronous_standby_names"
-        )
+        return ["is a standby; decisions are made on the primary alone: name that one, or all of them in one address"]
+    faults = [
+        f"has {name} = {found}: what is recorded would not be durable; turn it on"
+        for name in DURABLE
+        if (found := setting(connection, name)) != "on"
+    ]
+    encoding = setting(connection, "server_encoding")
+    if encoding != "UTF8":
+        faults.append(f"is encoded in {encoding}; create it with ENCODING 'UTF8'")
+    return [*faults, *_standby_faults(connection)]
+
+
+def _standby_faults(connection: sa.Connection) -> list[str]:
+    """A failover loses no commit only where each waits for a standby; and none comes back where there is none."""
+    found = connection.execute(STANDBYS).all()
+    named = setting(connection, "synchronous_standby_names")
+    if found and not named:
+        return [
+            f"has {len(found)} standby(s) that may lag: a failover would lose commits; set synchronous_standby_names"
+        ]
+    known = [state for (state,) in found if state is not None]
+    if named and len(known) == len(found) and not {"sync", "quorum"}.intersection(known):
+        return [
+            "has synchronous_standby_names set, and none of these standbys is connected: every commit would wait;"
+            " start one, or clear the setting"
+        ]
+    return []
