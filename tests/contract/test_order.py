@@ -212,7 +212,8 @@ async def test_the_ledger_row_its_roots_and_the_audit_row_land_together(store: S
     assert roots == sorted((*ref, revision) for ref, revision in bases)
     tied = "SELECT a.request_id FROM ledger l JOIN audit_row a ON a.writer = l.writer AND a.n = l.n"
     assert database.rows(tied) == [(made.audit.request_id,)]
-    assert await store.change(lambda work: work.count_resting(TENANT, A)) == 1
+    resting = await store.change(lambda work: work.authority.resting(TENANT, [A]))
+    assert [one.ledger_id for one in resting] == [made.entries[0].ledger_id]
 
 
 async def test_a_change_that_raises_leaves_nothing(store: Store, database: Database) -> None:

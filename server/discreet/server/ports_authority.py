@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from discreet.policy.facts import Freeze, Hold, Micros, RecordFacts, Ref, Standing
+from discreet.policy.facts import Freeze, Hold, Micros, RecordFacts, Ref, Revoke, Standing, Target
 from discreet.policy.words import HolderKind, PurgeItemKind, PurgeOutcome, PurgeState, TombstoneKind
 
 
@@ -22,6 +22,14 @@ class TombstoneRow(NamedTuple):
     label: str = ""
     order_id: str = ""
     at: Micros = Micros(0)
+    lifted: bool = False
+
+
+class TombstoneFilter(NamedTuple):
+    """Which tombstones are listed; empty: any. `lifted`: also those that refuse nothing any more."""
+
+    record_id: str = ""
+    digest: str = ""
     lifted: bool = False
 
 
@@ -54,11 +62,31 @@ class RecordQuery:
 
 
 class Found(NamedTuple):
-    """What a query found: at most the limit, in the order of record id and version."""
+    """What a query found, in the order of record id and version. `records`: those not revoked, at most the limit."""
 
     records: tuple[RecordFacts, ...]
+    revoked: int
+    terms: frozenset[Revoke]
+    """The different revokes that the revoked ones are under."""
     without_time: int
     more: bool
+
+
+class Under(NamedTuple):
+    """A record version under a label. `revoke`: its own, None where it has none."""
+
+    ref: Ref
+    digest: str
+    revoke: Revoke | None
+
+
+class HeldPart(NamedTuple):
+    """One item of one holder's part that a hold covers; `state` is the stored one."""
+
+    order_id: str
+    item: int
+    holder: str
+    state: PurgeState
 
 
 class Resting(NamedTuple):
@@ -201,7 +229,19 @@ class AuthorityWork(Protocol):
         ...
 
     def find_records(self, tenant: str, query: RecordQuery, limit: int) -> Found:
-        """Latest revisions that fit, revoked ones included."""
+        """Latest revisions that fit."""
+        ...
+
+    def page_under(self, tenant: str, label: str, after: Ref) -> tuple[RecordFacts, ...]:
+        """Up to 1,000 latest revisions under a label after the given one, in the order of record id and version."""
+        ...
+
+    def under(self, tenant: str, label: str) -> tuple[Under, ...]:
+        """Every version under a label, in the order of record id and version: what a revoke of the source covers."""
+        ...
+
+    def held_parts(self, tenant: str, target: Target) -> tuple[HeldPart, ...]:
+        """Every holder's items that a hold on the target covers, answered ones too, in the order of their keys."""
         ...
 
     def versions(self, tenant: str, record_id: str) -> tuple[RecordFacts, ...]:
@@ -209,9 +249,9 @@ class AuthorityWork(Protocol):
         ...
 
     def resting(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Resting, ...]:
-        """Committed segments with any of the versions, or any version under the label, among their roots.
+        """Committed segments with any of the versions among their roots, or any version under the label.
 
-        Each once, in the order of ledger id.
+        Of those under the label, the ones with no revoke of their own. Each once, in the order of ledger id.
         """
         ...
 
@@ -254,6 +294,22 @@ class PurgeWork(Protocol):
         """Every root of committed segments, with the label it has now."""
         ...
 
+    def open_items(self, tenant: str, *, order_id: str = "", holder: str = "") -> int:
+        """How many items are neither purged nor not there."""
+        ...
+
+    def claim_post(self, tenant: str, holder: str, instance: str, until: Micros) -> bool:
+        """True where no other server posts to the holder until then; takes no number."""
+        ...
+
+    def note_post(self, tenant: str, holder: str, until: Micros, failure: str) -> None:
+        """How a post went, and until when none is made; takes no number. `failure` empty: it went well."""
+        ...
+
+    def take_notice(self, tenant: str, order_id: str, notice: str) -> bool:
+        """True for the one that takes notice first, under a number of its own."""
+        ...
+
 
 class Look(Protocol):
     """Reads of what follows from revocations: one state of the database, on a connection that cannot write."""
@@ -265,6 +321,14 @@ class Look(Protocol):
 
     def standing(self, tenant: str) -> Standing:
         """What stands for the tenant, that for every tenant included."""
+        ...
+
+    def tombstones(self, tenant: str, wanted: TombstoneFilter, after: str, limit: int) -> tuple[TombstoneRow, ...]:
+        """Tombstones that fit, in the order of their ids, after the given one."""
+        ...
+
+    def approvals(self, tenant: str, settled: bool, before: int | None, limit: int) -> tuple[ApprovalRow, ...]:
+        """Changes that wait, with `settled` also those that do not any more; newest first, before the given number."""
         ...
 
     def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:

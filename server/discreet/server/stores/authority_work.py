@@ -8,11 +8,21 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from discreet.policy.facts import Freeze, Hold, Micros, RecordFacts, Ref, Standing, Target
+from discreet.policy.facts import Freeze, Hold, Micros, RecordFacts, Ref, Revoke, Standing, Target
 from discreet.policy.words import TombstoneKind
 from discreet.server.ports import ChangeKind
-from discreet.server.ports_authority import ApprovalRow, Found, OrderRow, RecordQuery, Resting, TombstoneRow
-from discreet.server.stores import tables
+from discreet.server.ports_authority import (
+    ApprovalRow,
+    Found,
+    HeldPart,
+    OrderRow,
+    RecordQuery,
+    Resting,
+    TombstoneFilter,
+    TombstoneRow,
+    Under,
+)
+from discreet.server.stores import covering, tables
 from discreet.server.stores import tables_authority as kept
 from discreet.server.stores.queries import LATEST, standing
 from discreet.server.stores.rows import FREEZE, HOLD, SOURCE_REVOKE, canonical, record_facts
@@ -20,14 +30,14 @@ from discreet.server.stores.transaction import Transaction, parts
 
 _latest = tables.record_latest.c
 _revision = tables.record_revision.c
-_root = tables.ledger_root.c
-_ledger = tables.ledger.c
 _tombstone = kept.tombstone.c
 _lift = kept.tombstone_lift.c
 _approval = kept.approval.c
 _end = kept.approval_end.c
 
 NO_TARGET = Target()
+LAST = "\U0010ffff"
+"""Sorts after everything that an id may go on with; itself it may not stand in one."""
 PAGE = 1_000
 """Records that a query looks at between two statements."""
 
@@ -151,7 +161,7 @@ class SqlAuthority:
         """One by its id, settled or not."""
         wanted = _APPROVAL.where(_approval.tenant == tenant, _approval.approval_id == approval_id)
         row = self._on.connection.execute(wanted).first()
-        return None if row is None else approval_row(row)
+        return None if row is None else _approval_row(row)
 
     def settle_approval(self, tenant: str, approval_id: str, approved: bool, actor: str, reason: str) -> int:
         """Approved or rejected, once."""
@@ -161,9 +171,11 @@ class SqlAuthority:
         return seq
 
     def find_records(self, tenant: str, query: RecordQuery, limit: int) -> Found:
-        """Latest revisions that fit, revoked ones included."""
+        """Latest revisions that fit; those that are revoked are counted, not returned."""
         found: list[RecordFacts] = []
-        without_time, after = 0, ("", "")
+        terms: set[Revoke] = set()
+        stands = self.standing(tenant)
+        without_time, revoked, after = 0, 0, Ref("", "")
         while True:
             page = self._page(tenant, query, after)
             for record in page:
@@ -172,12 +184,21 @@ class SqlAuthority:
                 if not _dated(record, query, self._on.head.now):
                     without_time += 1
                 elif query.as_of_before is None or (record.as_of is not None and record.as_of < query.as_of_before):
-                    found.append(record)
+                    revoke = stands.revoke_of(record)
+                    if revoke is None:
+                        found.append(record)
+                    else:
+                        revoked += 1
+                        terms.add(revoke)
             if len(found) > limit or len(page) < PAGE:
-                return Found(tuple(found[:limit]), without_time, len(found) > limit)
+                return Found(tuple(found[:limit]), revoked, frozenset(terms), without_time, len(found) > limit)
             after = page[-1].ref
 
-    def _page(self, tenant: str, query: RecordQuery, after: tuple[str, str]) -> list[RecordFacts]:
+    def page_under(self, tenant: str, label: str, after: Ref) -> tuple[RecordFacts, ...]:
+        """Up to 1,000 latest revisions under a label after the given one."""
+        return tuple(self._page(tenant, RecordQuery(label), after))
+
+    def _page(self, tenant: str, query: RecordQuery, after: Ref) -> list[RecordFacts]:
         place = sa.tuple_(sa.literal(after[0], _latest.record_id.type), sa.literal(after[1], _latest.version.type))
         wanted = LATEST.where(_latest.tenant == tenant, sa.tuple_(_latest.record_id, _latest.version) > place)
         if query.label:
@@ -185,7 +206,7 @@ class SqlAuthority:
         if query.collector:
             wanted = wanted.where(_revision.collector == query.collector)
         if query.id_prefix:
-            wanted = wanted.where(_latest.record_id >= query.id_prefix)
+            wanted = wanted.where(_latest.record_id.between(query.id_prefix, query.id_prefix + LAST))
         rows = self._on.rows(wanted.order_by(_latest.record_id, _latest.version).limit(PAGE))
         return [record_facts(row) for row in rows]
 
@@ -194,32 +215,17 @@ class SqlAuthority:
         wanted = LATEST.where(_latest.tenant == tenant, _latest.record_id == record_id).order_by(_latest.version)
         return tuple(record_facts(row) for row in self._on.rows(wanted))
 
+    def under(self, tenant: str, label: str) -> tuple[Under, ...]:
+        """Every version under a label, in the order of record id and version."""
+        return covering.under(self._on.connection, tenant, label)
+
+    def held_parts(self, tenant: str, target: Target) -> tuple[HeldPart, ...]:
+        """Every holder's items that a hold on the target covers."""
+        return covering.held_parts(self._on.connection, tenant, target)
+
     def resting(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Resting, ...]:
-        """Committed segments with any of the versions, or any version under the label, among their roots."""
-        found: dict[str, Resting] = {}
-        columns = (_ledger.ledger_id, _ledger.segment_digest, _ledger.store_by)
-        joined = tables.ledger_root.join(
-            tables.ledger, sa.and_(_ledger.ledger_id == _root.ledger_id, _ledger.tenant == _root.tenant)
-        )
-        chosen = sa.select(*columns).distinct().where(_root.tenant == tenant)
-        statements = [chosen.select_from(joined).where(_of_refs(part)) for part in parts(dict.fromkeys(refs))]
-        if label:
-            same = sa.and_(
-                _latest.tenant == _root.tenant, _latest.record_id == _root.record_id, _latest.version == _root.version
-            )
-            under = joined.join(tables.record_latest, same)
-            statements.append(chosen.select_from(under).where(_latest.source_label == label))
-        for statement in statements:
-            found |= {row[0]: Resting(row[0], row[1], Micros(row[2])) for row in self._on.rows(statement)}
-        return tuple(found[name] for name in sorted(found))
-
-
-def _of_refs(refs: Sequence[Ref]) -> sa.ColumnElement[bool]:
-    """Roots that are any of the versions: by record id, which both databases look up, then by version."""
-    by_id: dict[str, list[str]] = {}
-    for ref in refs:
-        by_id.setdefault(ref.record_id, []).append(ref.version)
-    return sa.or_(*(sa.and_(_root.record_id == name, _root.version.in_(listed)) for name, listed in by_id.items()))
+        """Committed segments with any of the versions among their roots, or any not revoked itself under the label."""
+        return covering.resting(self._on.connection, tenant, refs, label)
 
 
 def _fits(record: RecordFacts, query: RecordQuery) -> bool:
@@ -237,12 +243,40 @@ def _dated(record: RecordFacts, query: RecordQuery, now: Micros) -> bool:
     return query.as_of_before is None or (record.as_of is not None and record.as_of <= now)
 
 
+def read_tombstones(
+    connection: sa.Connection, tenant: str, wanted: TombstoneFilter, after: str, limit: int
+) -> tuple[TombstoneRow, ...]:
+    """Tombstones that fit, in the order of their ids, after the given one."""
+    found = _TOMBSTONE.where(_tombstone.tenant == tenant, _tombstone.tombstone_id > after)
+    if wanted.record_id:
+        found = found.where(_tombstone.record_id == wanted.record_id)
+    if wanted.digest:
+        found = found.where(_tombstone.digest == wanted.digest)
+    if not wanted.lifted:
+        found = found.where(_lift.tombstone_id.is_(None))
+    rows = connection.execute(found.order_by(_tombstone.tombstone_id).limit(limit))
+    return tuple(_tombstone_row(row) for row in rows)
+
+
+def read_approvals(
+    connection: sa.Connection, tenant: str, settled: bool, before: int | None, now: Micros, limit: int
+) -> tuple[ApprovalRow, ...]:
+    """Changes that wait, with `settled` also the others; newest first, before the given number."""
+    found = _APPROVAL.where(_approval.tenant == tenant)
+    if not settled:
+        found = found.where(_end.approval_id.is_(None), _approval.expires_at > now)
+    if before is not None:
+        found = found.where(_approval.seq < before)
+    rows = connection.execute(found.order_by(_approval.seq.desc()).limit(limit))
+    return tuple(_approval_row(row) for row in rows)
+
+
 def _tombstone_row(row: Sequence[Any]) -> TombstoneRow:
     ref = Ref(row[3], row[4])
     return TombstoneRow(row[0], TombstoneKind(row[1]), row[2], ref, row[5], row[6], Micros(row[7]), bool(row[8]))
 
 
-def approval_row(row: Sequence[Any]) -> ApprovalRow:
+def _approval_row(row: Sequence[Any]) -> ApprovalRow:
     """The approval of a row of the columns that this module selects."""
     settled = None if row[10] is None else (row[10], bool(row[11]))
     said = dict(zip(_APPROVAL_NAMES, row, strict=False))

@@ -6,8 +6,9 @@
 import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, Standing
-from discreet.server.ports_authority import HolderRow
+from discreet.server.ports_authority import ApprovalRow, HolderRow, TombstoneFilter, TombstoneRow
 from discreet.server.stores import queries
+from discreet.server.stores.authority_work import read_approvals, read_tombstones
 from discreet.server.stores.purge_work import read_holders
 
 
@@ -26,6 +27,14 @@ class SqlLook:
     def standing(self, tenant: str) -> Standing:
         """What stands for the tenant, that for every tenant included."""
         return queries.standing(self._connection, tenant)
+
+    def tombstones(self, tenant: str, wanted: TombstoneFilter, after: str, limit: int) -> tuple[TombstoneRow, ...]:
+        """Tombstones that fit, in the order of their ids, after the given one."""
+        return read_tombstones(self._connection, tenant, wanted, after, limit)
+
+    def approvals(self, tenant: str, settled: bool, before: int | None, limit: int) -> tuple[ApprovalRow, ...]:
+        """Changes that wait, with `settled` also the others; newest first, before the given number."""
+        return read_approvals(self._connection, tenant, settled, before, self._now, limit)
 
     def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
         """Holders in the order of their names."""

@@ -159,7 +159,7 @@ def record_facts(row: Sequence[Any]) -> RecordFacts:
         bool(row[16]),
         row[28],
         bool(row[17]),
-        None if row[18] is None else Revoke(**json.loads(row[18])),
+        revoke_of(row[18]),
         _ORIGINS[row[19]],
         bool(row[20]),
         refs(row[21]),
@@ -170,6 +170,11 @@ def record_facts(row: Sequence[Any]) -> RecordFacts:
         () if row[26] == "[]" else tuple(json.loads(row[26])),
         refs(row[27]),
     )
+
+
+def revoke_of(text: str | None) -> Revoke | None:
+    """The retention revoke of a record's column."""
+    return None if text is None else Revoke(**json.loads(text))
 
 
 def refs(text: str) -> tuple[Ref, ...]:
