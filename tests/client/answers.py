@@ -109,6 +109,13 @@ def commit_response(request: disclosure_pb2.CommitRequest) -> disclosure_pb2.Com
     return response
 
 
+def confirmed(request: disclosure_pb2.ReportShownRequest) -> disclosure_pb2.ReportShownResponse:
+    """Everything on record as shown."""
+    kind = disclosure_pb2.ShownOutcome.KIND_CONFIRMED
+    outcomes = [disclosure_pb2.ShownOutcome(ledger_id=name, kind=kind) for name in request.ledger_ids]
+    return disclosure_pb2.ReportShownResponse(request_id="request-1", outcomes=outcomes)
+
+
 def refuse_entry(entry: disclosure_pb2.CommitResult, reason: common_pb2.Reason.ValueType) -> None:
     """Turns a commit's result into one that was refused before anything was written."""
     refuse(entry.result, reason)

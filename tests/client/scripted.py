@@ -14,11 +14,16 @@ import grpc
 from google.protobuf.message import Message
 
 from discreet.v1 import disclosure_pb2, server_pb2
-from tests.client.answers import Reply, Request, well_formed
+from tests.client.answers import Reply, Request, confirmed, well_formed
 
 Script: TypeAlias = Callable[[Request, grpc.ServicerContext], Reply | bytes]
 FrameScript: TypeAlias = Callable[
     [disclosure_pb2.CheckStreamRequest, grpc.ServicerContext], Iterator[disclosure_pb2.CheckStreamResponse]
+]
+
+
+ReportScript: TypeAlias = Callable[
+    [disclosure_pb2.ReportShownRequest, grpc.ServicerContext], disclosure_pb2.ReportShownResponse
 ]
 
 
@@ -33,6 +38,7 @@ class ScriptedServer:
         self.target = target
         self.api_level = 1
         self.asked: list[Request] = []
+        self.reports: list[disclosure_pb2.ReportShownRequest] = []
         self.deadlines: list[float | None] = []
         self.infos = 0
         self.streams = 0
@@ -49,6 +55,8 @@ class ScriptedServer:
         """Forgets what was asked, and answers ALLOW."""
         self.script: Script = lambda request, context: well_formed(request)
         self.frame_script: FrameScript = self._frame
+        self.report_script: ReportScript = lambda request, context: confirmed(request)
+        self.reports.clear()
         self.asked.clear()
         self.deadlines.clear()
         self.infos = self.streams = 0
@@ -119,9 +127,23 @@ def _disclosure(server: ScriptedServer) -> grpc.GenericRpcHandler:
         except Refused as refused:
             context.abort(refused.code, refused.message)
 
+    def shown(
+        request: disclosure_pb2.ReportShownRequest, context: grpc.ServicerContext
+    ) -> disclosure_pb2.ReportShownResponse:
+        server.reports.append(request)
+        try:
+            return server.report_script(request, context)
+        except Refused as refused:
+            context.abort(refused.code, refused.message)
+
     return grpc.method_handlers_generic_handler(
         "discreet.v1.DisclosureService",
         {
+            "ReportShown": grpc.unary_unary_rpc_method_handler(
+                shown,
+                disclosure_pb2.ReportShownRequest.FromString,
+                disclosure_pb2.ReportShownResponse.SerializeToString,
+            ),
             "Check": grpc.unary_unary_rpc_method_handler(unary, disclosure_pb2.CheckRequest.FromString, _bytes),
             "Commit": grpc.unary_unary_rpc_method_handler(unary, disclosure_pb2.CommitRequest.FromString, _bytes),
             "CheckStream": grpc.stream_stream_rpc_method_handler(

@@ -106,6 +106,8 @@ ALONE: dict[str, Spoil] = {
     "withhold without next": _refused_then(_set(output__next=0)),
     "withhold with next newer than known": _refused_then(_newer(4, "output")),
     "withhold with a time": _refused_then(_set(use_within_ms=1)),
+    "allow with an order to purge": _set(purge_order_id="order-1"),
+    "withhold with an order to purge": _refused_then(_set(purge_order_id="order-1")),
     "purge without a reason": _refused_then(_set(reason=common_pb2.REASON_NONE), purge),
     "purge for a scope": _refused_then(_set(reason=common_pb2.REASON_SCOPE_DENIED), purge),
     "purge for an unreachable document": _refused_then(_set(reason=common_pb2.REASON_DOCUMENT_UNREACHABLE), purge),

@@ -9,7 +9,21 @@ from typing import Any
 import pytest
 
 import discreet.client
-from discreet.client import Binding, Claim, Client, Grounding, Moment, Principal, Reason, Segment, digest, model, words
+from discreet.client import (
+    Binding,
+    Claim,
+    Client,
+    Grounding,
+    Moment,
+    Principal,
+    Reason,
+    Segment,
+    cutting,
+    digest,
+    graphemes,
+    model,
+    words,
+)
 from discreet.client.encode import Options, asking, check_batches
 from discreet.client.model import Attribute
 from discreet.client.texts import LOCALES, fixed_text
@@ -33,6 +47,7 @@ WRONG_VALUES: dict[str, Callable[[], object]] = {
     "a segment without a kind": lambda: Segment("s", kind=""),
     "a segment with half a digest": lambda: Segment("s", digest="0" * 32),
     "an unbound segment with bindings": lambda: Segment("s", grounding=Grounding.UNBOUND, bindings=(binding(),)),
+    "an unbound segment with parents": lambda: Segment("s", grounding=Grounding.UNBOUND, parents=("l",)),
     "a principal without an id": lambda: Principal(""),
     "a target that is empty": lambda: Client(""),
     "a locale without texts": lambda: Client("unix:/x.sock", locale="zh"),
@@ -166,10 +181,11 @@ def test_fixed_texts_stand_in_both_languages_and_promise_nothing(locale: str, re
 def test_the_public_names_are_these() -> None:
     """What agents import; a name that goes breaks them."""
     assert sorted(discreet.client.__all__) == [
-        "API_LEVEL", "ActionTendency", "Answer", "AsyncClient", "AsyncPublishing", "Binding", "Claim", "Client",
-        "Evidence", "Failure", "Filtered", "Freshness", "Gap", "Gate", "Grounding", "Kept", "Moment", "Next",
-        "OrderKind", "Piece", "Principal", "Publishing", "Reason", "Result", "Segment", "ServerInfo",
-        "ServerUnreachable", "Verdict", "digest",
+        "API_LEVEL", "ActionTendency", "Answer", "AsyncClient", "AsyncGuard", "AsyncPublishing", "Binding", "Claim",
+        "Client", "Cutting", "Delta", "End", "Evidence", "Failure", "Filtered", "Freshness", "Gap", "Gate",
+        "Grounding", "Guard", "Kept", "Limits", "Moment", "Next", "OrderKind", "Piece", "Principal", "Publishing",
+        "Reason", "Reported", "Result", "Segment", "ServerInfo", "ServerUnreachable", "Stored", "Verdict", "by_agent",
+        "by_paragraph", "by_sentence", "digest",
     ]  # fmt: skip
     assert discreet.client.API_LEVEL == 1
 
@@ -179,12 +195,14 @@ def test_the_two_clients_have_the_same_methods() -> None:
     mine = {name for name in dir(discreet.client.Client) if not name.startswith("_")}
     assert mine == {name for name in dir(discreet.client.AsyncClient) if not name.startswith("_")}
     assert mine == {
-        "check", "check_publish", "close", "commit", "filter", "publishing", "replay", "retrieve", "server_info"
+        "check", "check_publish", "close", "commit", "export", "filter", "guard", "publishing", "replay",
+        "report_shown", "retrieve", "server_info",
     }  # fmt: skip
 
 
 def test_the_examples_of_the_docstrings_hold() -> None:
     """Docs are tested."""
-    ran = doctest.testmod(model)
-    assert ran.attempted
-    assert not ran.failed
+    for module in (model, cutting, graphemes):
+        ran = doctest.testmod(module)
+        assert ran.attempted
+        assert not ran.failed

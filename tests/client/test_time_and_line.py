@@ -12,7 +12,7 @@ from discreet.client import AsyncClient, Client, Reason, Segment, ServerUnreacha
 from discreet.client.channel import KEEPALIVE_MS, OPTIONS, checked_target
 from discreet.client.levels import ServerLevel, leave_out
 from discreet.client.result import steady_clock
-from discreet.v1 import disclosure_pb2
+from discreet.v1 import common_pb2, disclosure_pb2
 from tests.client.answers import Reply, Request, check_response, purge, result_of, well_formed
 from tests.client.asking import ANSWER, PRINCIPAL, SESSION, Surface, segments
 from tests.client.scripted import Refused, ScriptedServer
@@ -87,6 +87,31 @@ def test_replay_asks_by_ledger_id_and_hands_on_verdicts(surface: Surface, server
     assert answer["l-1"].allowed
     assert answer["l-2"].purge
     assert not answer["l-1"].purge
+
+
+def test_export_is_a_moment_of_its_own(surface: Surface, server: ScriptedServer) -> None:
+    """B1, B10, F6: taking a stored segment away is asked by ledger ids, at EXPORT; PURGE names its order."""
+
+    def script(request: Request, _: grpc.ServicerContext) -> Reply:
+        reply = well_formed(request)
+        purge(result_of(reply, 1))
+        result_of(reply, 1).purge_order_id = "order-1"
+        return reply
+
+    server.script = script
+    answer = surface.ask("export", ["l-1", "l-2"], PRINCIPAL, SESSION)
+    request = server.asked[0]
+    assert isinstance(request, disclosure_pb2.CheckRequest)
+    assert (list(request.ledger_ids), request.moment) == (["l-1", "l-2"], common_pb2.MOMENT_EXPORT)
+    assert (answer["l-1"].allowed, answer["l-1"].purge_order_id) == (True, "")
+    assert (answer["l-2"].purge, answer["l-2"].purge_order_id) == (True, "order-1")
+
+
+def test_a_segment_made_from_others_needs_no_binding_of_its_own(surface: Surface, server: ScriptedServer) -> None:
+    """B7, B12: a summary rests on its parents, which go with the commit."""
+    summary = Segment("sum", digest=segments(1)[0].digest, parents=("l-1", "l-2"))
+    assert surface.commit([summary])["sum"].allowed
+    assert list(server.asked[0].segments[0].parents) == ["l-1", "l-2"]
 
 
 @pytest.mark.parametrize("method", ["retrieve", "commit"])

@@ -1,7 +1,7 @@
 """The client for asyncio. Everything but the line itself is shared with the client that waits in threads."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -21,15 +21,20 @@ from discreet.client.encode import (
     replay_batches,
 )
 from discreet.client.filtering import Filtered, sieve
+from discreet.client.guard import BY_SENTENCE, Cutting
+from discreet.client.guard_aio import AsyncGuard
 from discreet.client.info import ServerInfo, server_info
 from discreet.client.levels import ServerLevel
-from discreet.client.model import Binding, Principal, Segment
+from discreet.client.model import Binding, Principal, Segment, text_field
+from discreet.client.reporting import Reported, report
 from discreet.client.result import Answer, Clock, steady_clock
-from discreet.client.talk import Ask, Method, Pause, Reply, Talk, question
+from discreet.client.resuming import Owner
+from discreet.client.talk import Ask, Method, Pause, Reply, question
 from discreet.client.words import Moment
 from discreet.v1 import server_pb2
 
 Candidate = TypeVar("Candidate")
+Outcome = TypeVar("Outcome")
 
 
 class AsyncClient:
@@ -93,6 +98,21 @@ class AsyncClient:
         batches = replay_batches(asked, ledger_ids)
         return await self._drive(question(Method.CHECK, asked, batches, self._clock, self._level))
 
+    async def export(
+        self, ledger_ids: Iterable[str], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """Which stored segments may be taken away, in a file or a mail; else as `replay`."""
+        asked = self._asking(principal, session_id, options)
+        batches = replay_batches(asked, ledger_ids, Moment.EXPORT)
+        return await self._drive(question(Method.CHECK, asked, batches, self._clock, self._level))
+
+    async def report_shown(
+        self, ledger_ids: Iterable[str], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Reported:
+        """Says that these segments were put before their reader. It permits nothing, and may be said again."""
+        asked = self._asking(principal, session_id, options)
+        return await self._drive(report(asked, ledger_ids, self._clock))
+
     async def commit(
         self,
         segments: Iterable[Segment],
@@ -131,6 +151,26 @@ class AsyncClient:
         self._asking(principal, session_id, options)
         return AsyncPublishing(lambda segments: self.commit(segments, principal, session_id, answer_id, **options))
 
+    def guard(
+        self,
+        *,
+        principal: Principal | str,
+        session_id: str,
+        answer_id: str,
+        cutting: Cutting = BY_SENTENCE,
+        **options: Unpack[Options],
+    ) -> AsyncGuard:
+        """A guard for an answer that is streamed: its text leaves in segments, each after its commit."""
+        asked = self._asking(principal, session_id, options)
+        text_field("question", "answer_id", answer_id, required=True)
+        return AsyncGuard(
+            Owner(asked.principal.id, session_id, answer_id, asked.locale),
+            cutting,
+            lambda segments: self.commit(segments, principal, session_id, answer_id, **options),
+            lambda ledger_ids: self.replay(ledger_ids, principal, session_id, **options),
+            lambda ledger_ids: self.report_shown(ledger_ids, principal, session_id, **options),
+        )
+
     async def server_info(self) -> ServerInfo:
         """What the server says of itself; ServerUnreachable where it says nothing."""
         request = server_pb2.GetServerInfoRequest()
@@ -154,14 +194,14 @@ class AsyncClient:
             raise ValueError("the client is closed; open another")
         return asking(principal, session_id, self._defaults, options)
 
-    async def _drive(self, talk: Talk) -> Answer:
+    async def _drive(self, talk: Generator[Ask | Pause, Reply, Outcome]) -> Outcome:
         reply: Reply = None
         while True:
             try:
                 step = talk.send(reply)
             except StopIteration as end:
-                answer: Answer = end.value
-                return answer
+                outcome: Outcome = end.value
+                return outcome
             if isinstance(step, Pause):
                 await asyncio.sleep(step.seconds)
                 reply = None

@@ -35,6 +35,7 @@ class _Open:
         self.calls: dict[Method, _Call] = {
             Method.CHECK: disclosure.Check,
             Method.COMMIT: disclosure.Commit,
+            Method.REPORT_SHOWN: disclosure.ReportShown,
             Method.SERVER_INFO: server.GetServerInfo,
         }
         self.gatherer = Gatherer(disclosure.CheckStream)

@@ -1,7 +1,7 @@
 """The client for code that waits in threads. Everything but the line itself is shared with the asyncio client."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -19,18 +19,22 @@ from discreet.client.encode import (
     replay_batches,
 )
 from discreet.client.filtering import Filtered, sieve
+from discreet.client.guard import BY_SENTENCE, Cutting, Guard
 from discreet.client.info import ServerInfo, server_info
 from discreet.client.levels import ServerLevel
 from discreet.client.line import ThreadsLine
-from discreet.client.model import Binding, Principal, Segment
+from discreet.client.model import Binding, Principal, Segment, text_field
+from discreet.client.reporting import Reported, report
 from discreet.client.result import Answer, Clock, steady_clock
-from discreet.client.talk import Ask, Method, Pause, Reply, Talk, question
+from discreet.client.resuming import Owner
+from discreet.client.talk import Ask, Method, Pause, Reply, question
 from discreet.client.words import Moment
 from discreet.v1 import server_pb2
 
 DEADLINE_S = 2.0
 
 Candidate = TypeVar("Candidate")
+Outcome = TypeVar("Outcome")
 
 
 class Client:
@@ -94,6 +98,21 @@ class Client:
         asked = self._asking(principal, session_id, options)
         return self._drive(question(Method.CHECK, asked, replay_batches(asked, ledger_ids), self._clock, self._level))
 
+    def export(
+        self, ledger_ids: Iterable[str], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Answer:
+        """Which stored segments may be taken away, in a file or a mail; else as `replay`."""
+        asked = self._asking(principal, session_id, options)
+        batches = replay_batches(asked, ledger_ids, Moment.EXPORT)
+        return self._drive(question(Method.CHECK, asked, batches, self._clock, self._level))
+
+    def report_shown(
+        self, ledger_ids: Iterable[str], principal: Principal | str, session_id: str, **options: Unpack[Options]
+    ) -> Reported:
+        """Says that these segments were put before their reader. It permits nothing, and may be said again."""
+        asked = self._asking(principal, session_id, options)
+        return self._drive(report(asked, ledger_ids, self._clock))
+
     def commit(
         self,
         segments: Iterable[Segment],
@@ -133,6 +152,26 @@ class Client:
         self._asking(principal, session_id, options)
         return Publishing(lambda segments: self.commit(segments, principal, session_id, answer_id, **options))
 
+    def guard(
+        self,
+        *,
+        principal: Principal | str,
+        session_id: str,
+        answer_id: str,
+        cutting: Cutting = BY_SENTENCE,
+        **options: Unpack[Options],
+    ) -> Guard:
+        """A guard for an answer that is streamed: its text leaves in segments, each after its commit."""
+        asked = self._asking(principal, session_id, options)
+        text_field("question", "answer_id", answer_id, required=True)
+        return Guard(
+            Owner(asked.principal.id, session_id, answer_id, asked.locale),
+            cutting,
+            lambda segments: self.commit(segments, principal, session_id, answer_id, **options),
+            lambda ledger_ids: self.replay(ledger_ids, principal, session_id, **options),
+            lambda ledger_ids: self.report_shown(ledger_ids, principal, session_id, **options),
+        )
+
     def server_info(self) -> ServerInfo:
         """What the server says of itself; ServerUnreachable where it says nothing."""
         return server_info(
@@ -157,14 +196,14 @@ class Client:
             raise ValueError("the client is closed; open another")
         return asking(principal, session_id, self._defaults, options)
 
-    def _drive(self, talk: Talk) -> Answer:
+    def _drive(self, talk: Generator[Ask | Pause, Reply, Outcome]) -> Outcome:
         reply: Reply = None
         while True:
             try:
                 step = talk.send(reply)
             except StopIteration as end:
-                answer: Answer = end.value
-                return answer
+                outcome: Outcome = end.value
+                return outcome
             if isinstance(step, Pause):
                 time.sleep(step.seconds)
                 reply = None

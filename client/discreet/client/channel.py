@@ -19,13 +19,14 @@ RECONNECT_MAX_MS = 2_000
 
 _LOCAL = re.compile(r"unix:|unix-abstract:|(dns:/{0,3})?localhost:|(ipv4:)?127\.\d+\.\d+\.\d+:|(ipv6:)?\[::1\]:")
 
-# Safe to repeat: a check changes nothing, a commit is known by its natural key.
+# Safe to repeat: a check changes nothing, a commit is known by its natural key, a report said again says the same.
 _SERVICE_CONFIG = {
     "methodConfig": [
         {
             "name": [
                 {"service": "discreet.v1.DisclosureService", "method": "Check"},
                 {"service": "discreet.v1.DisclosureService", "method": "Commit"},
+                {"service": "discreet.v1.DisclosureService", "method": "ReportShown"},
                 {"service": "discreet.v1.ServerService", "method": "GetServerInfo"},
             ],
             "retryPolicy": {

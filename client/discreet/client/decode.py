@@ -132,7 +132,9 @@ def _result(
         _refusal(result, reason)
         _demand(verdict is Verdict.WITHHOLD or reason is Reason.RETENTION_REVOKED, "reason: PURGE with another reason")
         _demand(verdict is Verdict.WITHHOLD or gate is Gate.RETENTION, "gate: PURGE at another gate")
+    _demand(verdict is Verdict.PURGE or not result.purge_order_id, "purge_order_id: an order where nothing is purged")
     masked = reason is Reason.NOT_AVAILABLE or reason in HIDDEN_CAUSES
+    store_by = None if entry is None else _store_by(entry)
     return Result(
         segment_id=result.segment_id,
         verdict=verdict,
@@ -152,9 +154,11 @@ def _result(
         receipts=tuple(result.receipts),
         use_within_ms=result.use_within_ms,
         decision_id=result.decision_id,
+        purge_order_id=result.purge_order_id,
         ledger_id="" if entry is None else entry.ledger_id,
         order=order,
-        store_by=None if entry is None else _store_by(entry),
+        store_by=store_by,
+        store_until=None if store_by is None else _on(frame.clock, store_by),
         token=response.token,
         locale=frame.locale,
         asked_at=frame.asked_at,
@@ -200,7 +204,7 @@ def _allow(
 def _rests(frame: Frame, result: disclosure_pb2.SegmentResult, segment: Segment) -> None:
     """Refuses an ALLOW whose evidence is not, one for one, what the segment's bindings name."""
     bound = segment.grounding is Grounding.BOUND
-    _demand(bool(segment.bindings) or not bound, "verdict: ALLOW for a bound segment without a binding")
+    _demand(bool(segment.bindings or segment.parents) or not bound, "verdict: ALLOW for a segment bound to nothing")
     _demand(len(result.evidence) == len(segment.bindings), "evidence: another number than the segment has bindings")
     gated = frame.need_numbers or segment.claim is not None
     for at, (found, binding) in enumerate(zip(result.evidence, segment.bindings, strict=True)):
@@ -241,6 +245,11 @@ def _store_by(entry: disclosure_pb2.CommitResult) -> datetime | None:
         return entry.store_by.ToDatetime(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise Odd("store_by: no time") from None
+
+
+def _on(clock: Clock, moment: datetime) -> float:
+    """The moment as that clock will read, by what is left until then on the wall clock now."""
+    return clock() + (moment - datetime.now(UTC)).total_seconds()
 
 
 def _gap(output: disclosure_pb2.Output) -> Gap | None:

@@ -5,10 +5,11 @@ The state that both publishing contexts share; it asks nobody itself.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
-from discreet.client.model import Binding, Claim, Segment, digest
+from discreet.client.model import Binding, Claim, Segment, digest, texts
 from discreet.client.result import Answer, Result
-from discreet.client.words import Grounding
+from discreet.client.words import Grounding, Reason, Verdict
 
 # A verdict that ran out before its text was taken is asked for again so often.
 ASKED_AGAIN_MAX = 1
@@ -22,6 +23,47 @@ class Piece:
     text: str
     allowed: bool
     result: Result
+    # It stands in the place of what was shown before a connection dropped and may no longer be shown.
+    replaces: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was decided; past its time an ALLOW is WITHHOLD here, too."""
+        return self.result.verdict
+
+    @property
+    def reason(self) -> Reason:
+        """Why it is not shown; NONE where it is."""
+        return self.result.reason
+
+    @property
+    def purge(self) -> bool:
+        """Whether the stored copy must be deleted: from an explicit retention revoke and from nothing else."""
+        return self.result.purge
+
+    @property
+    def purge_order_id(self) -> str:
+        """The order to delete the copy under, where there is one."""
+        return self.result.purge_order_id
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is held back since nothing could be decided: the sidecar failed, or the outcome is unknown."""
+        return self.result.undecided
+
+    @property
+    def store_by(self) -> datetime | None:
+        """When the time to store it ends; None where nothing was committed now."""
+        return self.result.store_by
+
+    @property
+    def use_within_ms(self) -> int:
+        """For how long after the question it may be shown; 0 unless it may."""
+        return self.result.use_within_ms if self.allowed else 0
+
+    def may_store(self, now: datetime | None = None) -> bool:
+        """Whether its text may be stored at this instant, or then; never after `store_by`."""
+        return self.allowed and self.result.may_store(now)
 
     @property
     def ledger_id(self) -> str:
@@ -57,11 +99,12 @@ class Draft:
         grounding: Grounding = Grounding.BOUND,
         claim: Claim | None = None,
         segment_id: str = "",
+        parents: Iterable[str] = (),
     ) -> str:
         """Holds a segment until the commit; returns its id (s1, s2, ... unless given).
 
         Talk that rests on no record is added with `grounding=Grounding.UNBOUND` and a kind that a rule of the policy
-        allows so.
+        allows so. `parents` are ledger ids of segments that this one was made from.
         """
         if self._closed:
             raise RuntimeError("this answer is closed; open another with publishing()")
@@ -70,7 +113,7 @@ class Draft:
         chosen = segment_id or f"s{len(self._held) + 1}"
         if any(held.segment.id == chosen for held in self._held):
             raise ValueError("segment_id was used before in this answer; ids are unique within an answer")
-        segment = Segment(chosen, kind, digest(text), grounding, tuple(bindings), claim)
+        segment = Segment(chosen, kind, digest(text), grounding, tuple(bindings), claim, texts("parents", parents))
         self._held.append(_Held(segment, text))
         return chosen
 
@@ -124,10 +167,10 @@ class Draft:
         if held.result is None:
             raise RuntimeError("the next segment has no verdict; commit first")
         self._left += 1
-        return _piece(held.segment.id, held.text, held.result.now())
+        return piece_of(held.segment.id, held.text, held.result.now())
 
 
-def _piece(segment_id: str, text: str, result: Result) -> Piece:
+def piece_of(segment_id: str, text: str, result: Result, *, replaces: bool = False) -> Piece:
     """The text where it may be shown at this instant, else the fixed text."""
     allowed = result.allowed
-    return Piece(segment_id, text if allowed else result.text, allowed, result)
+    return Piece(segment_id, text if allowed else result.text, allowed, result, replaces)

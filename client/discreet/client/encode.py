@@ -112,8 +112,8 @@ def check_batches(asked: Asking, moment: Moment, segments: Iterable[Segment]) ->
     """The calls of a check at RETRIEVE or PUBLISH."""
     if not isinstance(moment, Moment):
         raise TypeError(f"moment is {type(moment).__name__}; give Moment")
-    if moment is Moment.REPLAY:
-        raise ValueError("moment REPLAY takes ledger ids alone; call replay()")
+    if moment in {Moment.REPLAY, Moment.EXPORT}:
+        raise ValueError(f"moment {moment.name} takes ledger ids alone; call {moment.name.lower()}()")
     found = _segments(segments)
     head = _check_head(asked, moment)
     batches = []
@@ -125,19 +125,36 @@ def check_batches(asked: Asking, moment: Moment, segments: Iterable[Segment]) ->
     return batches
 
 
-def replay_batches(asked: Asking, ledger_ids: Iterable[str]) -> list[Batch]:
-    """The calls of a check at REPLAY."""
+def replay_batches(asked: Asking, ledger_ids: Iterable[str], moment: Moment = Moment.REPLAY) -> list[Batch]:
+    """The calls of a check at REPLAY or EXPORT."""
+    batches = []
+    for part in _ledger_ids(ledger_ids):
+        request = _check_head(asked, moment)
+        request.ledger_ids.extend(part)
+        batches.append(Batch(request, moment, part))
+    return batches
+
+
+def shown_requests(asked: Asking, ledger_ids: Iterable[str]) -> list[disclosure_pb2.ReportShownRequest]:
+    """The calls that say what a reader was shown."""
+    return [
+        disclosure_pb2.ReportShownRequest(
+            tenant=asked.tenant,
+            principal=_principal(asked.principal),
+            session_id=asked.session_id,
+            ledger_ids=part,
+        )
+        for part in _ledger_ids(ledger_ids)
+    ]
+
+
+def _ledger_ids(ledger_ids: Iterable[str]) -> list[tuple[str, ...]]:
+    """The ids in parts of the size of a call, each once."""
     if isinstance(ledger_ids, str):
         raise TypeError("ledger_ids is one str; give a list of them")
     ids = members("ledger_ids", ledger_ids, str)
     _unique("ledger_ids", ids)
-    batches = []
-    for start in range(0, len(ids), SEGMENTS_PER_CALL_MAX):
-        part = ids[start : start + SEGMENTS_PER_CALL_MAX]
-        request = _check_head(asked, Moment.REPLAY)
-        request.ledger_ids.extend(part)
-        batches.append(Batch(request, Moment.REPLAY, part))
-    return batches
+    return [ids[start : start + SEGMENTS_PER_CALL_MAX] for start in range(0, len(ids), SEGMENTS_PER_CALL_MAX)]
 
 
 def commit_batches(asked: Asking, answer_id: str, segments: Iterable[Segment]) -> list[Batch]:
@@ -224,6 +241,7 @@ def segment_message(segment: Segment) -> disclosure_pb2.Segment:
         grounding=common_pb2.Grounding.ValueType(segment.grounding.value),
         bindings=[_binding(binding) for binding in segment.bindings],
         claim=None if segment.claim is None else _claim(segment.claim),
+        parents=segment.parents,
     )
 
 

@@ -79,6 +79,7 @@ class ThreadsLine:
         return channel, {
             Method.CHECK: disclosure.Check,
             Method.COMMIT: disclosure.Commit,
+            Method.REPORT_SHOWN: disclosure.ReportShown,
             Method.SERVER_INFO: server.GetServerInfo,
         }
 

@@ -120,7 +120,8 @@ class Segment:
 
     `digest` is that of the text that is shown; Commit requires it. BOUND segments rest on their bindings and are
     withheld without one; UNBOUND ones (small talk, a question back) have none and are withheld unless a rule allows
-    their kind so.
+    their kind so. `parents` are ledger ids of segments that this one was made from (a summary, an attachment): it rests
+    on everything that they rest on.
     """
 
     id: str
@@ -129,6 +130,7 @@ class Segment:
     grounding: Grounding = Grounding.BOUND
     bindings: tuple[Binding, ...] = ()
     claim: Claim | None = None
+    parents: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         text_field("Segment", "id", self.id, required=True)
@@ -139,8 +141,10 @@ class Segment:
         object.__setattr__(self, "bindings", members("Segment.bindings", self.bindings, Binding))
         if self.claim is not None and not isinstance(self.claim, Claim):
             raise TypeError(f"Segment.claim is {type(self.claim).__name__}; give Claim")
-        if self.grounding is Grounding.UNBOUND and self.bindings:
-            raise ValueError("Segment.bindings of an UNBOUND segment must be empty; a segment with bindings is BOUND")
+        object.__setattr__(self, "parents", texts("Segment.parents", self.parents))
+        for name in ("bindings", "parents"):
+            if self.grounding is Grounding.UNBOUND and getattr(self, name):
+                raise ValueError(f"Segment.{name} of an UNBOUND segment must be empty; a segment with {name} is BOUND")
 
 
 @dataclass(frozen=True, slots=True)

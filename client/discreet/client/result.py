@@ -99,9 +99,13 @@ class Result:
     receipts: tuple[str, ...] = ()
     use_within_ms: int = 0
     decision_id: str = ""
+    # PURGE: the order to delete the copy under, where there is one.
+    purge_order_id: str = ""
     ledger_id: str = ""
     order: OrderKind | None = None
     store_by: datetime | None = None
+    # The same on `clock`, so that a wall clock that is set back gives no more time; None: no such time.
+    store_until: float | None = field(default=None, repr=False, compare=False)
     token: str = ""
     locale: str = "en"
     error: Failure | None = None
@@ -130,10 +134,24 @@ class Result:
             return ""
         return self.disclosure or fixed_text(self.reason, self.locale)
 
+    @property
+    def permits(self) -> bool:
+        """Whether the verdict is a permission, whatever time has passed since."""
+        return self.verdict is Verdict.ALLOW and not self.advice
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing could be decided: the sidecar failed or is unclear, the outcome of a commit unknown."""
+        return self.gate is Gate.DEPENDENCY
+
     def may_store(self, now: datetime | None = None) -> bool:
-        """Whether a copy may still be stored: it is in the ledger, allowed, and `store_by` has not passed."""
-        moment = now or datetime.now(UTC)
-        return self.allowed and bool(self.ledger_id) and self.store_by is not None and moment < self.store_by
+        """Whether a copy of what was shown may still be stored: a commit allowed it, and `store_by` has not passed.
+
+        It has passed when either clock says so: the wall clock (or `now`), or the one that is never set.
+        """
+        if not self.permits or not self.ledger_id or self.store_by is None or self.store_until is None:
+            return False
+        return (now or datetime.now(UTC)) < self.store_by and self.clock() < self.store_until
 
     def now(self) -> "Result":
         """The result as it counts at this instant: itself, or WITHHOLD where it has expired."""

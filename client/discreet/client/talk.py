@@ -26,8 +26,18 @@ TIME_LEFT_MIN_S = 0.001
 
 _log = logging.getLogger("discreet.client")
 
-Request: TypeAlias = disclosure_pb2.CheckRequest | disclosure_pb2.CommitRequest | server_pb2.GetServerInfoRequest
-Response: TypeAlias = disclosure_pb2.CheckResponse | disclosure_pb2.CommitResponse | server_pb2.GetServerInfoResponse
+Request: TypeAlias = (
+    disclosure_pb2.CheckRequest
+    | disclosure_pb2.CommitRequest
+    | disclosure_pb2.ReportShownRequest
+    | server_pb2.GetServerInfoRequest
+)
+Response: TypeAlias = (
+    disclosure_pb2.CheckResponse
+    | disclosure_pb2.CommitResponse
+    | disclosure_pb2.ReportShownResponse
+    | server_pb2.GetServerInfoResponse
+)
 
 
 class Method(Enum):
@@ -35,6 +45,7 @@ class Method(Enum):
 
     CHECK = "Check"
     COMMIT = "Commit"
+    REPORT_SHOWN = "ReportShown"
     SERVER_INFO = "GetServerInfo"
 
 

@@ -13,6 +13,7 @@ class Moment(Enum):
     RETRIEVE = 1
     PUBLISH = 2
     REPLAY = 3
+    EXPORT = 4
 
 
 class Verdict(Enum):
