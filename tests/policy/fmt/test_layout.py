@@ -33,6 +33,10 @@ LAYOUTS = {
         HEAD + "rules:\n  - {moments: [PUBLISH], effect: ALLOW, id: r}\n",
         HEAD + "rules:\n  - { id: r, effect: ALLOW, moments: [PUBLISH] }\n",
     ),
+    "an embargo begins before it ends": (
+        HEAD.replace("DisclosurePolicy", "Embargo") + "until: b\nsources: [a]\nfrom: a\n",
+        HEAD.replace("DisclosurePolicy", "Embargo") + "from: a\nuntil: b\nsources: [a]\n",
+    ),
     "unknown keys last": (HEAD + "zz: 1\naa: 2\nempty: true\n", HEAD + "empty: true\nzz: 1\naa: 2\n"),
     "indents": (
         HEAD + "rules:\n      - id: r\n        kinds:\n            - a\n",

@@ -209,8 +209,8 @@ class RuleItem(Strict):
 class Embargo(Kind):
     """A time until which nothing that it fits is shown: a WITHHOLD rule named `embargo.NAME`, as a file of its own."""
 
-    until: Time
     from_: Time | None = Field(default=None, alias="from")
+    until: Time
     moments: Moments = (Moment.RETRIEVE, Moment.PUBLISH, Moment.REPLAY)
     sources: Labels | None = None
     kinds: SegmentKinds | None = None
