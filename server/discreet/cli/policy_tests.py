@@ -83,6 +83,7 @@ def tree_of(result: CaseResult) -> dict[str, Tree]:
     tree: dict[str, Tree] = {
         "file": result.file,
         "line": result.line,
+        "column": result.column,
         "test": result.test,
         "name": result.name,
         "passed": result.passed,

@@ -67,7 +67,7 @@ def test_what_was_decided_otherwise_is_told() -> None:
     )
     (result,) = results(HEAD + RECORDS + "cases:\n" + CASE + expect)
     assert not result.passed
-    assert (result.test, result.name, str(result.place)) == ("t", "one", "a_test.yaml:14:1")
+    assert (result.test, result.name, str(result.place)) == ("t", "one", "a_test.yaml:14:5")
     assert list(map(str, result.differences)) == [
         "verdict: expected WITHHOLD, found ALLOW",
         "reason: expected POLICY_RULE, found NONE",

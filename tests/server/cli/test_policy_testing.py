@@ -67,7 +67,7 @@ def test_results_are_a_tree_and_a_sequence_that_fails_shows_its_steps(folder: Pa
     bad = run_on(folder)
     assert bad.code == 4
     assert bad.out.splitlines()[-5:] == [
-        "  FAIL notes_test.yaml:144:1: shown and taken back (3 steps)",
+        "  FAIL notes_test.yaml:144:5: shown and taken back (3 steps)",
         "         ok   1. commit answer: ALLOW",
         "         ok   2. revoke notes/outlook",
         "         FAIL 3. replay answer: PURGE RETENTION_REVOKED",

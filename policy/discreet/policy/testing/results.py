@@ -37,6 +37,7 @@ class CaseResult:
     decision: SegmentDecision
     steps: tuple[StepResult, ...] = ()
     environment: str = ""
+    column: int = 1
 
     @property
     def passed(self) -> bool:
@@ -46,4 +47,4 @@ class CaseResult:
     @property
     def place(self) -> Place:
         """Where the case stands."""
-        return Place(self.file, self.line)
+        return Place(self.file, self.line, self.column)

@@ -120,7 +120,7 @@ def _run(
         seen(judged)
     decision, place = judged.decision, placed.place()
     found = differences(case.expect, decision, case.never)
-    return CaseResult(place.file, place.line, test.name, case.name, found, decision)
+    return CaseResult(place.file, place.line, test.name, case.name, found, decision, column=place.column)
 
 
 def _played(snapshot: Snapshot, test: PolicyTest, loaded: LoadedSequence, seen: Seen | None) -> CaseResult:
@@ -135,4 +135,5 @@ def _played(snapshot: Snapshot, test: PolicyTest, loaded: LoadedSequence, seen: 
         for one in step.differences
     )
     last = [judged.decision for _, judged in steps if judged is not None][-1]
-    return CaseResult(place.file, place.line, test.name, name, found, last, tuple(step for step, _ in steps))
+    shown = tuple(step for step, _ in steps)
+    return CaseResult(place.file, place.line, test.name, name, found, last, shown, column=place.column)
