@@ -190,6 +190,7 @@ _ASKED: Final[Mapping[str, Mapping[str, str]]] = {
         "text": "The name of the text.",
         "next": "What the reader may do next.",
         "error": "What a condition lacked, as the audit says it.",
+        "advice": "Whether the answer may lean towards advice.",
         "observed": "All rules in observe mode that would have withheld.",
     },
     "SequenceItem": {

@@ -13,7 +13,18 @@ from discreet.cli.escaping import safe
 from discreet.cli.shapes import from_value, micros
 from discreet.cli.times import format_micros
 from discreet.policy.token import BadToken, decode
-from discreet.policy.words import Gate, Grounding, Moment, Next, OrderKind, Origin, Reason, RecordKind, Verdict
+from discreet.policy.words import (
+    ActionTendency,
+    Gate,
+    Grounding,
+    Moment,
+    Next,
+    OrderKind,
+    Origin,
+    Reason,
+    RecordKind,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
@@ -254,6 +265,7 @@ def expected(decision: "AuditDecision") -> dict[str, object]:
         ("text", decision.template_id),
         ("error", decision.detail if reason is Reason.POLICY_ERROR else ""),
         ("next", Next(decision.next).short if decision.next else ""),
+        ("advice", decision.action_tendency == ActionTendency.ADVISE.value),
         ("observed", list(decision.observed_rules)),
     ):
         made |= {name: value} if value else {}

@@ -22,7 +22,7 @@ from discreet.policy.testing.expectations import error_of
 from discreet.policy.testing.kinds import BoundItem, NamedItem, PolicyTest, PrincipalItem, RecordItem, RefItem
 from discreet.policy.testing.state import binding_of, claim_of, principal_of, record_of, ref_of
 from discreet.policy.testing.steps import ActStep, AskStep, SequenceItem
-from discreet.policy.words import Gate, Next, Reason, RecordKind, Verdict
+from discreet.policy.words import ActionTendency, Gate, Next, Reason, RecordKind, Verdict
 from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
 from tests.server.support import Lines
 
@@ -38,6 +38,7 @@ class Said(NamedTuple):
     custom_reason: str
     text: str
     next: str
+    tendency: str
     error: str
 
 
@@ -45,7 +46,8 @@ def said(decision: SegmentDecision) -> Said:
     """A decision of the core."""
     return Said(
         *(decision.verdict.short, decision.reason.short, decision.reader_reason.short, decision.gate.short),
-        *(decision.rule, decision.custom_reason, decision.template_id, decision.next.short, error_of(decision)),
+        *(decision.rule, decision.custom_reason, decision.template_id, decision.next.short),
+        *(decision.action_tendency.short, error_of(decision)),
     )
 
 
@@ -55,7 +57,8 @@ def audited(decision: audit_pb2.AuditDecision) -> Said:
     return Said(
         *(Verdict(decision.verdict).short, reason.short, Reason(decision.reader_reason).short),
         *(Gate(decision.gate).short, decision.rule, decision.custom_reason, decision.template_id),
-        *(Next(decision.next).short, decision.detail if reason is Reason.POLICY_ERROR else ""),
+        *(Next(decision.next).short, ActionTendency(decision.action_tendency).short),
+        decision.detail if reason is Reason.POLICY_ERROR else "",
     )
 
 

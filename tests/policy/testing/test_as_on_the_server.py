@@ -38,7 +38,7 @@ kind: DisclosurePolicy
 name: rules
 requires: {%s}
 rules:
-  - {id: shown, effect: ALLOW, moments: [RETRIEVE, PUBLISH, REPLAY], sources: [handbook, prices, notes]}
+  - {id: shown, effect: ALLOW, moments: [RETRIEVE, PUBLISH, REPLAY], sources: [handbook, prices, notes], advice: true}
   - id: other-desk
     effect: WITHHOLD
     moments: [PUBLISH, REPLAY]
@@ -176,6 +176,7 @@ def steps(chance: random.Random) -> Iterator[dict[str, Any]]:
         asked: dict[str, Any] = {"never": ANY}
         asked |= {"principal": chance.choice(["ana", "bo", "cy"])} if chance.random() < 0.4 else {}
         asked |= {"session": "another"} if chance.random() < 0.1 else {}
+        asked |= {"need-advice": True} if chance.random() < 0.2 else {}
         kind = chance.random()
         if kind < 0.15:
             reads.append(f"read {number}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.policy.testing.folder import RULES, ran, told
+from tests.policy.testing.folder import LINES, RULES, ran, told
 
 CASE = """cases:
 - name: one
@@ -52,6 +52,33 @@ def test_a_rule_that_is_only_watched_can_be_expected() -> None:
     assert result.passed
     (result,) = ran(CASE + expect, watched)
     assert list(map(str, result.differences)) == ["observed: expected own-desk, found none"]
+
+
+def test_whether_an_answer_leans_towards_advice_can_be_expected() -> None:
+    """A15, F12: a case tells an answer that may advise from one that only informs; unavailable, it never advises."""
+    advising = RULES.replace("sources: [notes]}", "sources: [notes], advice: true}", 1)
+    asked = CASE + "  need-advice: true\n"
+    assert ran(asked + "  expect: {verdict: ALLOW, advice: true}\n", advising)[0].passed
+    assert ran(asked + "  expect: {verdict: ALLOW, advice: false}\n")[0].passed
+    for test, policy in ((CASE, advising), (asked, RULES)):
+        (result,) = ran(test + "  expect: {verdict: ALLOW, advice: true}\n", policy)
+        assert list(map(str, result.differences)) == ["advice: expected true, found false"]
+    (result,) = ran(asked + "  never: {advice: true}\n", advising)
+    assert list(map(str, result.differences)) == ["never: expected not advice true, found advice true"]
+    withheld = asked.replace("ana", "bo") + "  expect: {verdict: WITHHOLD, reason: POLICY_RULE, advice: false}\n"
+    assert ran(withheld, advising)[0].passed
+    assert told(withheld.replace("advice: false", "advice: true")) == [
+        "7:60: what is withheld never leans towards advice; leave it out"
+    ]
+
+
+def test_a_case_that_fails_has_its_place() -> None:
+    """E1: file, line and column of the case, of a sequence, and of the row of a matrix."""
+    (result,) = ran(CASE + "  expect: {verdict: PURGE, reason: RETENTION_REVOKED}\n")
+    assert (result.place.line - LINES, result.place.column) == (2, 3)
+    flow = "cases: [{name: one, moment: PUBLISH, principal: ana, bindings: [n/open], never: {verdict: ALLOW}}]\n"
+    (result,) = ran(flow)
+    assert (result.place.line - LINES, result.place.column) == (1, 9)
 
 
 def test_an_id_alone_is_the_current_version_and_the_declared_principal() -> None:

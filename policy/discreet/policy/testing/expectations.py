@@ -13,7 +13,7 @@ from discreet.policy.model.fields import word_of, wrong
 from discreet.policy.model.kinds import Strict
 from discreet.policy.problems import Code, did_you_mean, quoted
 from discreet.policy.testing.scalars import one_or_more
-from discreet.policy.words import Gate, Next, Reason, Verdict, Word
+from discreet.policy.words import ActionTendency, Gate, Next, Reason, Verdict, Word
 
 VerdictWord = Annotated[Verdict, BeforeValidator(word_of(Verdict, "verdict"))]
 ReasonWord = Annotated[Reason, BeforeValidator(word_of(Reason, "reason"))]
@@ -39,8 +39,8 @@ ErrorText = Annotated[str, BeforeValidator(_error)]
 class Told(Strict):
     """What of a decision a test can name.
 
-    `error`: what a condition lacked, `missing_attribute: document.as_of`; `observed`: all rules in observe mode that
-    would have withheld.
+    `error`: what a condition lacked, `missing_attribute: document.as_of`; `advice`: whether the answer may lean towards
+    advice; `observed`: all rules in observe mode that would have withheld.
     """
 
     verdict: VerdictWord | None = None
@@ -51,6 +51,7 @@ class Told(Strict):
     text: str | None = None
     next: NextWord | None = None
     error: ErrorText | None = None
+    advice: bool | None = None
     observed: tuple[str, ...] | None = None
 
 
@@ -68,6 +69,8 @@ class ExpectItem(Told):
         elif self.reason is None and self.error is None:
             hint = "say why, for example reason: POLICY_RULE"
             raise wrong(f"an expected {self.verdict.name} needs a reason", hint, Code.MISSING_KEY)
+        if self.advice and self.verdict is not Verdict.ALLOW:
+            raise wrong("what is withheld never leans towards advice", "leave it out", path=("advice",))
         if self.error is not None and self.reason not in {None, Reason.POLICY_ERROR}:
             raise wrong("the reason of an error is POLICY_ERROR", "leave it out", path=("reason",))
         return self
@@ -119,6 +122,7 @@ def _pairs(told: Told, found: SegmentDecision) -> tuple[tuple[str, str, str], ..
     """Returns what is named, as it was named and as it was found."""
     as_told = told.reason is Reason.NOT_AVAILABLE
     reason = told.reason if told.error is None else Reason.POLICY_ERROR
+    advises = _word(found.action_tendency is ActionTendency.ADVISE)
     pairs = (
         ("verdict", _short(told.verdict), found.verdict.short),
         ("reason", _short(reason), (found.reader_reason if as_told else found.reason).short),
@@ -128,6 +132,7 @@ def _pairs(told: Told, found: SegmentDecision) -> tuple[tuple[str, str, str], ..
         ("text", told.text, found.template_id),
         ("next", _short(told.next), found.next.short),
         ("error", told.error, error_of(found)),
+        ("advice", None if told.advice is None else _word(told.advice), advises),
         ("observed", None if told.observed is None else _listed(told.observed), _listed(found.observed)),
     )
     return tuple((what, wanted, got) for what, wanted, got in pairs if wanted is not None)
@@ -140,6 +145,10 @@ def error_of(found: SegmentDecision) -> str:
 
 def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(sorted(names)) or "none"
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _short(word: Word | None) -> str | None:
