@@ -33,13 +33,13 @@ Compare = Callable[[Head, list[Adoption]], Marks]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A database that nobody else serves or keeps, in a transaction. `after_upgrade`: rights of tables that are new."""
+    """A database that nobody else serves or keeps, in a transaction. `give_rights`: to each role what it may do."""
 
     connection: sa.Connection
     now: Micros
     shown: str
     bound_to: str
-    after_upgrade: Callable[[], None]
+    give_rights: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,10 @@ def held(url: str) -> Iterator[Held]:
 
 
 def upgrade_database(url: str) -> tuple[str, str]:
-    """Brings the schema up to date, whole or not at all; the schema before and after. Raises StoreError."""
+    """Brings schema and rights up to date, whole or not at all; the schema before and after. Raises StoreError."""
     with held(url) as database:
         before, after = schema.upgrade(database.connection)
-        if before != after:
-            database.after_upgrade()
+        database.give_rights()
         return before, after
 
 

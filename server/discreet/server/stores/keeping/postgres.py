@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 
 import psycopg
 import sqlalchemy as sa
@@ -42,6 +43,10 @@ _HUNG = sa.text(
 )
 
 
+Right = tuple[str, str, str]
+"""A role, a table, what the role may do to it."""
+
+
 @contextmanager
 def held_server(url: str) -> Iterator[Held]:
     """The database while nobody serves it, in a transaction that is committed at the end."""
@@ -53,11 +58,11 @@ def held_server(url: str) -> Iterator[Held]:
             raise StoreError(f"servers have {others} connections to {address.shown} open: stop them first")
         bound_to, schema = place(connection)
 
-        def after_upgrade() -> None:
+        def rights() -> None:
             make_roles(connection)
             give_rights(connection, schema)
 
-        yield Held(connection, now, address.shown, bound_to, after_upgrade)
+        yield Held(connection, now, address.shown, bound_to, rights)
 
 
 @contextmanager
@@ -104,20 +109,28 @@ def look_at_rights(connection: sa.Connection, report: Report) -> None:
         report.fault(f"roles are missing: {', '.join(missing)}", "start a server once: it makes them")
         return
     asked = {"roles": roles, "schema": schema, "tables": list(metadata.tables)}
-    found = {tuple(row) for row in connection.execute(_INSERTS, asked)}
+    found: set[Right] = {(role, table, may) for role, table, may in connection.execute(_INSERTS, asked)}
     found |= {(role, table, f"UPDATE {column}") for role, table, column in connection.execute(_UPDATES, asked)}
     wanted = _wanted()
-    for role, table, may in sorted(found - wanted)[:10]:
-        report.fault(f"{role} may {may} on {table}, and must not", f"run: REVOKE ALL ON {table} FROM {role}, PUBLIC;")
-    if lacking := sorted(wanted - found):
-        role, table, may = lacking[0]
+    for role, table, those in _by_table(found - wanted):
+        kinds = ", ".join(dict.fromkeys(may.partition(" ")[0] for may in those))
         report.fault(
-            f"{role} may not {may} on {table}, and must ({len(lacking)} such rights)",
-            "grant it again: what is to be granted is in docs/guides/databases.md",
+            f"{role} may {', '.join(those)} on {table}, and must not",
+            f"run: REVOKE {kinds} ON {table} FROM {role}, PUBLIC;"
+            " and then `discreet db upgrade`, which grants what is right",
+        )
+    for role, table, those in _by_table(wanted - found):
+        report.fault(
+            f"{role} may not {', '.join(those)} on {table}, and must", "run `discreet db upgrade`: it grants it"
         )
 
 
-def _wanted() -> set[tuple[str, str, str]]:
+def _by_table(rights: set[Right]) -> Iterator[tuple[str, str, list[str]]]:
+    for (role, table), those in groupby(sorted(rights), lambda right: right[:2]):
+        yield role, table, [may for _, _, may in those]
+
+
+def _wanted() -> set[Right]:
     wanted = set()
     for kind, inserts, updates in (
         (Kind.RECORDER, tables.RECORDING_INSERTS, tables.RECORDING_UPDATES),
