@@ -14,10 +14,19 @@ from discreet.policy.words import Role
 from discreet.server.errors import Denied
 from discreet.server.identity.access import METHODS, require_method
 from discreet.server.identity.callers import ONE_DEVELOPER, Identity
-from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2, server_pb2
+from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2, server_pb2
 from tests.server.support import TENANT, PolicyRepo, Running, audit_rows, check, config_of, document, in_process
 
-FILES = (disclosure_pb2, index_pb2, audit_pb2, server_pb2, health_pb2, reflection_pb2)
+FILES = (
+    disclosure_pb2,
+    index_pb2,
+    authority_pb2,
+    purge_pb2,
+    audit_pb2,
+    server_pb2,
+    health_pb2,
+    reflection_pb2,
+)
 
 
 def described() -> dict[str, type]:

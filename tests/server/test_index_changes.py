@@ -180,7 +180,11 @@ async def test_a_revoke_that_is_not_due_withholds_and_is_repeatable(running: Run
     )
     first = await running.lines.operator.call(revoke)
     assert verdicts(await running.lines.agent.check(check())) == [("WITHHOLD", "RETENTION_REVOKED")]
-    assert await running.lines.operator.call(revoke) == first
+    again = await running.lines.operator.call(revoke)
+    assert isinstance(first, index_pb2.RevokeRetentionResponse)
+    assert isinstance(again, index_pb2.RevokeRetentionResponse)
+    assert (again.token, again.purge_order_id) == (first.token, first.purge_order_id)
+    assert (again.affected_versions, again.already_revoked) == (0, 1)
     revoke.ClearField("purge_not_before")
     assert (await running.lines.operator.refused(revoke)).code().name == "FAILED_PRECONDITION"
 

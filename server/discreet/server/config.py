@@ -39,6 +39,8 @@ A larger one is RESOURCE_EXHAUSTED, which a client reads as WITHHOLD.
 
 
 LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
+BY_TWO = frozenset({"revoke", "lift-hold", "lift-tombstone"})
+"""Changes that may be made to need two operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,14 @@ class ServerConfig:
     metrics: tuple[str, int] | None = None
     """Host and port of `GET /metrics`, port 0 for a free one; None: not served."""
 
+    approve_by_two: frozenset[str] = frozenset()
+    """Changes that another operator must approve: of "revoke", "lift-hold", "lift-tombstone"."""
+
     def __post_init__(self) -> None:
         checked(self.identities)
+        unknown = sorted(self.approve_by_two - BY_TWO)
+        if unknown:
+            raise ConfigRefused(f"approve-by-two: no such change; there are: {', '.join(sorted(BY_TWO))}")
         names = {identity.name for identity in self.identities}
         for listener in self.listen:
             if listener.identity not in names:
@@ -135,6 +143,11 @@ def parse_metrics(text: str, *, public: bool) -> tuple[str, int]:
             "--metrics-public serves other addresses, too"
         )
     return _place("metrics", host, port)
+
+
+def parse_by_two(text: str) -> frozenset[str]:
+    """`revoke,lift-hold` as the changes that need two operators."""
+    return frozenset(word.strip() for word in text.split(",") if word.strip())
 
 
 def _place(what: str, host: str, port: str) -> tuple[str, int]:
@@ -174,6 +187,7 @@ class _FileModel(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] | None = Field(None, alias="log-level")
     metrics: str | None = None
     metrics_public: bool = Field(False, alias="metrics-public")
+    approve_by_two: tuple[str, ...] | None = Field(None, alias="approve-by-two")
 
 
 def load_config(file: Path | None, given: Mapping[str, object]) -> ServerConfig:
@@ -223,6 +237,8 @@ def _settings(model: _FileModel, base: Path) -> dict[str, object]:
             settings[name] = base / str(settings[name])
     if model.metrics is not None:
         settings["metrics"] = parse_metrics(model.metrics, public=model.metrics_public)
+    if model.approve_by_two is not None:
+        settings["approve_by_two"] = frozenset(model.approve_by_two)
     if model.identities is not None:
         settings["identities"] = tuple(_identity(place, one) for place, one in enumerate(model.identities))
     if model.listen is not None:

@@ -34,6 +34,11 @@ with its socket, for one developer on one machine. Stop it with SIGTERM: calls u
 @click.option("--listen", multiple=True, metavar="IDENTITY=127.0.0.1:PORT", help="Also listen on loopback as IDENTITY.")
 @click.option("--metrics", metavar="127.0.0.1:PORT", help="Serve metrics in the Prometheus format at /metrics.")
 @click.option("--metrics-public", is_flag=True, help="Let --metrics be served beyond loopback, to whoever reaches it.")
+@click.option(
+    "--approve-by-two",
+    metavar="CHANGE,...",
+    help="Need a second operator for these: revoke, lift-hold, lift-tombstone.",
+)
 @click.option("--config", metavar="FILE", help="Configuration file; options win over it.")
 @click.option("--instance", metavar="NAME", help="Name of this process in answers and audit.")
 @click.option("--poll", "poll_s", type=float, metavar="SECONDS", help="How often the policy's source is read.")
@@ -48,12 +53,13 @@ def serve(
     listen: tuple[str, ...],
     metrics: str | None,
     metrics_public: bool,
+    approve_by_two: str | None,
     **options: str | bool | float | None,
 ) -> None:
     """Run the server."""
     settings = current()
     from discreet.server.app import run
-    from discreet.server.config import load_config, parse_listen, parse_metrics
+    from discreet.server.config import load_config, parse_by_two, parse_listen, parse_metrics
     from discreet.server.errors import StartRefused
 
     try:
@@ -63,6 +69,7 @@ def serve(
             "socket_dir": settings.socket_dir,
             "listen": tuple(parse_listen(text) for text in listen) or None,
             "metrics": parse_metrics(metrics, public=metrics_public) if metrics else None,
+            "approve_by_two": parse_by_two(approve_by_two) if approve_by_two is not None else None,
         }
         run(load_config(Path(config) if config else None, given))
     except StartRefused as error:

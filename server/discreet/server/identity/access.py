@@ -13,6 +13,7 @@ from discreet.server.errors import Denied
 _EVERYONE = frozenset(Role)
 _AGENT = frozenset({Role.AGENT})
 _COLLECTOR = frozenset({Role.COLLECTOR})
+_HOLDER = frozenset({Role.HOLDER})
 _OPERATOR = frozenset({Role.OPERATOR})
 _AUDITOR = frozenset({Role.AUDITOR})
 _KEEPERS = _OPERATOR | _COLLECTOR
@@ -37,6 +38,25 @@ METHODS: Mapping[str, frozenset[Role]] = {
     "/discreet.v1.IndexService/GrantScope": _OPERATOR,
     "/discreet.v1.IndexService/WithdrawScope": _OPERATOR,
     "/discreet.v1.IndexService/ListGrants": _OPERATOR | _AUDITOR,
+    "/discreet.v1.AuthorityService/Freeze": _OPERATOR,
+    "/discreet.v1.AuthorityService/Unfreeze": _OPERATOR,
+    "/discreet.v1.AuthorityService/ListFreezes": _OPERATOR | _AUDITOR,
+    "/discreet.v1.AuthorityService/ListTombstones": _OPERATOR | _AUDITOR,
+    "/discreet.v1.AuthorityService/LiftTombstone": _OPERATOR,
+    "/discreet.v1.AuthorityService/ListApprovals": _OPERATOR | _AUDITOR,
+    "/discreet.v1.AuthorityService/Approve": _OPERATOR,
+    "/discreet.v1.AuthorityService/Reject": _OPERATOR,
+    "/discreet.v1.PurgeService/RegisterHolder": _OPERATOR | _HOLDER,
+    "/discreet.v1.PurgeService/RemoveHolder": _OPERATOR,
+    "/discreet.v1.PurgeService/ListHolders": _OPERATOR | _AUDITOR,
+    "/discreet.v1.PurgeService/WatchPurgeOrders": _HOLDER,
+    "/discreet.v1.PurgeService/AckPurge": _HOLDER,
+    "/discreet.v1.PurgeService/ListPurgeOrders": _OPERATOR | _AUDITOR,
+    "/discreet.v1.PurgeService/ListPurgeItems": _OPERATOR | _AUDITOR | _HOLDER,
+    "/discreet.v1.PurgeService/GetPurgeStatus": _OPERATOR | _AUDITOR,
+    "/discreet.v1.PurgeService/PlaceHold": _OPERATOR,
+    "/discreet.v1.PurgeService/LiftHold": _OPERATOR,
+    "/discreet.v1.PurgeService/ListHolds": _OPERATOR | _AUDITOR,
     "/discreet.v1.AuditService/QueryDecisions": _AUDITOR,
     "/discreet.v1.AuditService/Explain": _AUDITOR,
     "/discreet.v1.ServerService/GetServerInfo": _EVERYONE,

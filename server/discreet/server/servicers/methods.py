@@ -13,11 +13,13 @@ from discreet.server.ports import Clock, Store
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.asking import Asking
 from discreet.server.servicers.audit import Auditing
+from discreet.server.servicers.authority.wiring import authority_methods
 from discreet.server.servicers.check import Checking
 from discreet.server.servicers.commit import Committing
 from discreet.server.servicers.index.grants import Grants
 from discreet.server.servicers.index.records import Records
 from discreet.server.servicers.index.transacting import Transacting
+from discreet.server.servicers.purge.service import Purging
 from discreet.server.servicers.server_info import ServerInfo
 from discreet.server.servicers.stream import Refusal, Streaming
 from discreet.server.servicers.typed import on_bytes
@@ -45,16 +47,20 @@ class Methods:
         checking = Checking(self.asking)
         self.streaming = Streaming(checking, refusal, counts)
         transacting = Transacting(store, policies, instance, timeout_s)
+        self.purging = Purging(config, instance, store, reader.heads, transacting, log)
         info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s)
         self.unary: Mapping[str, UnaryMethod] = {
             "/discreet.v1.DisclosureService/Check": checking.check,
             "/discreet.v1.DisclosureService/Commit": Committing(self.asking).commit,
             **_index(Records(transacting), Grants(transacting)),
+            **authority_methods(transacting, policies, config.approve_by_two),
+            **self.purging.unary,
             **_audit(Auditing(store, policies, timeout_s)),
             **_server(info),
         }
         self.streams: Mapping[str, StreamMethod] = {
-            "/discreet.v1.DisclosureService/CheckStream": self.streaming.check_stream
+            "/discreet.v1.DisclosureService/CheckStream": self.streaming.check_stream,
+            **self.purging.streams,
         }
 
 
@@ -70,7 +76,6 @@ def _index(records: Records, grants: Grants) -> dict[str, UnaryMethod]:
         "SetScopes": on_bytes(index_pb2.SetScopesRequest, records.set_scopes),
         "RecordAssessment": on_bytes(index_pb2.RecordAssessmentRequest, records.record_assessment),
         "MarkUnreachable": on_bytes(index_pb2.MarkUnreachableRequest, records.mark_unreachable),
-        "RevokeRetention": on_bytes(index_pb2.RevokeRetentionRequest, records.revoke_retention),
         "GrantScope": on_bytes(index_pb2.GrantScopeRequest, grants.grant_scope),
         "WithdrawScope": on_bytes(index_pb2.WithdrawScopeRequest, grants.withdraw_scope),
         "ListGrants": on_bytes(index_pb2.ListGrantsRequest, grants.list_grants),

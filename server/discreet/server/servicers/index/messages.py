@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet.policy.codec.values import stamp_of, value_of
-from discreet.policy.facts import GrantFacts, Micros, RecordFacts, Ref
+from discreet.policy.facts import NOTHING_STANDS, GrantFacts, Micros, RecordFacts, Ref, Standing
 from discreet.policy.token import Token, encode
 from discreet.server.ports import GrantRow, Head
 from discreet.v1 import common_pb2
@@ -24,8 +24,8 @@ def _at(epoch: str, seq: int) -> str:
     return encode(Token(epoch, seq, 0))
 
 
-def record_message(tenant: str, record: RecordFacts, epoch: str) -> pb.Record:
-    """A record version as the index holds it; its revision's token names no policy."""
+def record_message(tenant: str, record: RecordFacts, epoch: str, standing: Standing = NOTHING_STANDS) -> pb.Record:
+    """A record version as the index holds it, under what stands above it; its revision's token names no policy."""
     message = pb.Record(
         tenant=tenant,
         record_id=record.record_id,
@@ -48,16 +48,20 @@ def record_message(tenant: str, record: RecordFacts, epoch: str) -> pb.Record:
         unreachable=record.unreachable,
         revision_token=_at(epoch, record.revision),
         recorded_at=stamp_of(record.recorded_at),
+        hold_ids=[hold.hold_id for hold in standing.holds_on(record)],
     )
+    _set_time(message, "suspended_until", record.suspended_until)
     _set_time(message, "as_of", record.as_of)
     _set_time(message, "assessment_expires_at", record.assessment_expires_at)
     if record.superseded_by is not None:
         message.superseded_by.CopyFrom(ref_message(record.superseded_by))
-    if record.revoked is not None:
+    revoked = standing.revoke_of(record)
+    if revoked is not None:
         revoke = message.retention_revoke
-        revoke.actor, revoke.reason, revoke.ticket = record.revoked.actor, record.revoked.reason, record.revoked.ticket
-        revoke.revoked_at.CopyFrom(stamp_of(record.revoked.revoked_at))
-        revoke.purge_not_before.CopyFrom(stamp_of(record.revoked.purge_not_before))
+        revoke.actor, revoke.reason, revoke.ticket = revoked.actor, revoked.reason, revoked.ticket
+        revoke.revoked_at.CopyFrom(stamp_of(revoked.revoked_at))
+        revoke.purge_not_before.CopyFrom(stamp_of(revoked.purge_not_before))
+        revoke.purge_order_id = revoked.order_id
     return message
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
 from discreet.policy.codec import Malformed
-from discreet.policy.facts import RecordFacts, Ref, Revoke
-from discreet.policy.idents import SHORT_BYTES_MAX, skeleton, text_problem
-from discreet.policy.receipts import message as framed
+from discreet.policy.facts import RecordFacts, Ref
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.words import TombstoneKind
 from discreet.server.auditing import Change
-from discreet.server.calls import Call, new_id
-from discreet.server.errors import Denied, NotFound, Precondition
+from discreet.server.calls import Call
+from discreet.server.errors import Denied, NotFound
 from discreet.server.ports import Head, Work
-from discreet.server.ports_authority import TombstoneRow
 from discreet.server.servicers import fields
 from discreet.server.servicers.index import inputs
 from discreet.server.servicers.index.messages import record_message, token_of
@@ -79,8 +74,12 @@ class Records:
         found = await self._transacting.read(call, store.get_record(tenant, record_id, version, limit))
         if not found:
             raise NotFound("record_id: the index holds no such record or version for this tenant")
-        messages = [record_message(tenant, record, head.epoch) for record in found]
-        return pb.GetRecordResponse(record=messages[0], history=messages[1:], token=token_of(head))
+        standing = await self._transacting.read(call, store.look(lambda look: look.standing(tenant)))
+        return pb.GetRecordResponse(
+            record=record_message(tenant, found[0], head.epoch, standing),
+            history=[record_message(tenant, record, head.epoch) for record in found[1:]],
+            token=token_of(head),
+        )
 
     async def list_records(self, call: Call, request: pb.ListRecordsRequest) -> pb.ListRecordsResponse:
         """Records in the order of their ids and versions, a page at a time."""
@@ -94,9 +93,10 @@ class Records:
         head = await self._transacting.read(call, store.head())
         wanted = store.list_records(tenant, label, record_id, request.current_only, after, size + 1)
         found = await self._transacting.read(call, wanted)
+        standing = await self._transacting.read(call, store.look(lambda look: look.standing(tenant)))
         last = found[size - 1].ref if len(found) > size else None
         return pb.ListRecordsResponse(
-            records=[record_message(tenant, record, head.epoch) for record in found[:size]],
+            records=[record_message(tenant, record, head.epoch, standing) for record in found[:size]],
             next_page_token=page_token(request, tuple(last)) if last is not None else "",
         )
 
@@ -113,28 +113,36 @@ class Records:
         def work(index: Work, snapshot: Snapshot | None) -> Head:
             if successor is not None:
                 held(index, tenant, successor, "successor")
-            edit = Edit("successor", lambda record: _superseded(index, tenant, record, successor))
+            edit = Edit("successor", lambda _, record: _superseded(index, tenant, record, successor))
             return self._transacting.edit(index, call, tenant, ref, snapshot, edit, change)
 
         return pb.SupersedeResponse(token=token_of(await self._transacting.change(call, work)))
 
     async def suspend(self, call: Call, request: pb.SuspendRequest) -> pb.SuspendResponse:
-        """Hides until resumed."""
-        return pb.SuspendResponse(
-            token=await self._edit(call, request, "", lambda record: replace(record, suspended=True))
-        )
+        """Hides until resumed, or until a time; suspending again replaces what was said before."""
+        until = fields.optional_time(request, "until")
+
+        def edit(index: Work, record: RecordFacts) -> RecordFacts:
+            if until is not None and until <= index.now:
+                raise Malformed("until", "is past already", "give a later end, or none: then Resume ends it")
+            return replace(record, suspended=True, suspended_until=until)
+
+        said = "" if until is None else f"until {request.until.ToJsonString()}"
+        return pb.SuspendResponse(token=await self._edit(call, request, "", edit, said))
 
     async def resume(self, call: Call, request: pb.ResumeRequest) -> pb.ResumeResponse:
         """Ends a suspension."""
         return pb.ResumeResponse(
-            token=await self._edit(call, request, "", lambda record: replace(record, suspended=False))
+            token=await self._edit(
+                call, request, "", lambda _, record: replace(record, suspended=False, suspended_until=None)
+            )
         )
 
     async def set_scopes(self, call: Call, request: pb.SetScopesRequest) -> pb.SetScopesResponse:
         """Replaces the scopes of which a reader needs one."""
         scopes = fields.scopes(request.scopes, "scopes")
 
-        def edit(record: RecordFacts) -> RecordFacts:
+        def edit(_index: Work, record: RecordFacts) -> RecordFacts:
             return record if set(record.scopes) == set(scopes) else replace(record, scopes=scopes)
 
         said = ", ".join(scopes) or "none: nobody may read"
@@ -145,7 +153,7 @@ class Records:
         expires_at = fields.optional_time(request, "expires_at")
         said = "not assessed" if expires_at is None else f"eligible until {request.expires_at.ToJsonString()}"
         token = await self._edit(
-            call, request, "assessment", lambda record: replace(record, assessment_expires_at=expires_at), said
+            call, request, "assessment", lambda _, record: replace(record, assessment_expires_at=expires_at), said
         )
         return pb.RecordAssessmentResponse(token=token)
 
@@ -154,7 +162,7 @@ class Records:
         unreachable = not request.reachable
         said = "unreachable" if unreachable else "reachable"
         token = await self._edit(
-            call, request, "reachability", lambda record: replace(record, unreachable=unreachable), said
+            call, request, "reachability", lambda _, record: replace(record, unreachable=unreachable), said
         )
         return pb.MarkUnreachableResponse(token=token)
 
@@ -167,7 +175,7 @@ class Records:
         | pb.RecordAssessmentRequest
         | pb.MarkUnreachableRequest,
         settles: str,
-        apply: Callable[[RecordFacts], RecordFacts],
+        apply: Callable[[Work, RecordFacts], RecordFacts],
         said: str = "",
     ) -> str:
         """The token after an edit of one record that says why. `said`: what it says, for the audit."""
@@ -178,57 +186,6 @@ class Records:
             return self._transacting.edit(index, call, tenant, ref, snapshot, Edit(settles, apply), change)
 
         return token_of(await self._transacting.change(call, work))
-
-    async def revoke_retention(self, call: Call, request: pb.RevokeRetentionRequest) -> pb.RevokeRetentionResponse:
-        """The only act that leads to PURGE; final for the version."""
-        tenant, ref = fields.tenant(call, request.tenant), fields.ref(request, "record")
-        fields.reason(request.reason)
-        fields.check(text_problem(request.ticket, SHORT_BYTES_MAX), "ticket", "name the ticket that asked for it")
-        fields.optional_time(request, "purge_not_before")
-        if request.dry_run_digest:
-            fields.digest(request.dry_run_digest, "dry_run_digest")
-
-        def work(index: Work, _snapshot: Snapshot | None) -> pb.RevokeRetentionResponse:
-            return self._revoke(index, call, tenant, ref, request)
-
-        return await self._transacting.change(call, work)
-
-    def _revoke(
-        self, index: Work, call: Call, tenant: str, ref: Ref, request: pb.RevokeRetentionRequest
-    ) -> pb.RevokeRetentionResponse:
-        record = held(index, tenant, ref)
-        affected = len(index.authority.resting(tenant, [ref]))
-        digest = _dry_run_digest(index.head.epoch, tenant, ref, affected)
-        if request.dry_run_digest and request.dry_run_digest != digest:
-            raise Precondition("dry_run_digest: what would be affected has changed since; look again with dry_run")
-        if not request.dry_run:
-            revoke = _revoke_of(index, call, request)
-            if record.revoked is None:
-                edited = replace(record, revoked=revoke, recorded_at=index.now, step=call.name)
-                index.write_records(tenant, [(edited, skeleton(ref.record_id))])
-                stone = TombstoneRow(new_id(), TombstoneKind.DIGEST, record.digest, ref, order_id=revoke.order_id)
-                index.authority.write_tombstones(tenant, [stone])
-                change = Change(call.name, ref, reason=request.reason, ticket=request.ticket)
-                self._transacting.audit(index, call, tenant, [change])
-            elif not _same_terms(record.revoked, revoke):
-                raise Precondition("record: TOMBSTONED: its retention was revoked before, on other terms; those stand")
-        token = token_of(index.head)
-        return pb.RevokeRetentionResponse(token=token, affected_segments=affected, dry_run_digest=digest)
-
-
-def _revoke_of(index: Work, call: Call, request: pb.RevokeRetentionRequest) -> Revoke:
-    asked = fields.optional_time(request, "purge_not_before")
-    due = index.now if asked is None else max(asked, index.now)
-    return Revoke(call.caller.name, request.reason, request.ticket, index.now, due, index.head.seq + 1)
-
-
-def _same_terms(stands: Revoke, asked: Revoke) -> bool:
-    """True for a repeat that asks for nothing that does not stand: the same ticket, and no earlier purge."""
-    return stands.ticket == asked.ticket and asked.purge_not_before >= stands.purge_not_before
-
-
-def _dry_run_digest(epoch: str, tenant: str, ref: Ref, affected: int) -> str:
-    return hashlib.sha256(framed(("dry-run-v1", epoch, tenant, ref.record_id, ref.version, str(affected)))).hexdigest()
 
 
 def _named(ref: Ref | None) -> str:

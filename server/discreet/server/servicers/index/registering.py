@@ -59,7 +59,9 @@ class Registration:
         named = [
             ref for one in inputs for ref in (one.ref, *one.rests_on, *((one.supersedes,) if one.supersedes else ()))
         ]
+        self._standing = index.authority.standing(tenant)
         self._records = dict(index.records(tenant, list(dict.fromkeys(named))))
+        self._revoked_roots = self._those_revoked(inputs)
         ids = list(dict.fromkeys(one.ref.record_id for one in inputs))
         currents = index.currents(tenant, ids)
         self._currents = {record_id: record.ref for record_id, record in currents.items()}
@@ -71,6 +73,13 @@ class Registration:
         self._skeletons: dict[tuple[str, str], str] = {}
         self._written: dict[Ref, RecordFacts] = {}
         self.changes: list[Change] = []
+
+    def _those_revoked(self, inputs: Sequence[RecordInput]) -> frozenset[Ref]:
+        """What stands behind the records that the inputs name, and is revoked: nothing is built on that either."""
+        named = [self._records[ref] for one in inputs for ref in one.rests_on if ref in self._records]
+        behind = list(dict.fromkeys(root for record in named for root in record.roots))
+        found = self._index.records(self._tenant, behind).items()
+        return frozenset(ref for ref, record in found if self._standing.revoke_of(record) is not None)
 
     def register(self, inputs: Sequence[RecordInput]) -> list[Registered]:
         """One outcome an input; everything that is new is written in one go, with its audit rows in `changes`."""
@@ -162,7 +171,9 @@ class Registration:
         A revoked one, and one that an operator settled, stays as it is.
         """
         earlier = self._records.get(given.supersedes) if given.supersedes is not None else None
-        if earlier is None or earlier.superseded_by == given.ref or earlier.revoked is not None:
+        if earlier is None or earlier.superseded_by == given.ref:
+            return False
+        if self._standing.revoke_of(earlier) is not None:
             return False
         if "successor" in earlier.settled:
             return False
@@ -233,7 +244,7 @@ class Registration:
             )
         if known is None:
             return self._buried(given)
-        if known.revoked is not None:
+        if self._standing.revoke_of(known) is not None:
             return Refused(Reason.TOMBSTONED, f"{path}: the version's retention is revoked; it cannot be put again")
         if known.digest != given.digest:
             return Refused(
@@ -269,10 +280,12 @@ class Registration:
         record = self._records.get(ref)
         if record is None:
             return Refused(Reason.DOCUMENT_UNKNOWN, f"{path}: the index holds no such version; register it first")
-        if record.revoked is not None:
+        if self._standing.revoke_of(record) is not None:
             return Refused(
                 Reason.TOMBSTONED, f"{path}: its retention is revoked; nothing can be taken from it any more"
             )
+        if not self._revoked_roots.isdisjoint(record.roots):
+            return Refused(Reason.TOMBSTONED, f"{path}: what it was made from is revoked; it falls with that")
         if documents_only and record.kind is not RecordKind.DOCUMENT:
             return Refused(
                 Reason.DOCUMENT_UNKNOWN,

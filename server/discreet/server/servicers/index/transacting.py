@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from discreet.policy.facts import RecordFacts, Ref
+from discreet.policy.facts import RecordFacts, Ref, Standing
 from discreet.policy.idents import skeleton
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.words import AuditAct, Reason, Role
@@ -36,7 +36,7 @@ class Edit(NamedTuple):
     """A change of one record. `settles`: what an operator who makes it decides for good ("" where nothing is)."""
 
     settles: str
-    apply: Callable[[RecordFacts], RecordFacts]
+    apply: Callable[[Work, RecordFacts], RecordFacts]
 
 
 class Transacting:
@@ -93,8 +93,8 @@ class Transacting:
         """Writes the edited record as a new revision, or nothing where the edit changes nothing."""
         record = held(index, tenant, ref)
         require_keeper(call, tenant, record, snapshot)
-        require_standing(record)
-        edited = edit.apply(record)
+        require_standing(record, index.authority.standing(tenant))
+        edited = edit.apply(index, record)
         if edited != record and call.caller.role is Role.COLLECTOR and edit.settles in record.settled:
             raise Precondition(f"record: an operator decided its {edit.settles}, which stays; ask one to change it")
         if edit.settles and call.caller.role is not Role.COLLECTOR:
@@ -134,7 +134,12 @@ def require_keeper(call: Call, tenant: str, record: RecordFacts, snapshot: Snaps
         raise Denied(message, tenant=tenant, reason=Reason.COLLECTOR_NOT_ENTITLED)
 
 
-def require_standing(record: RecordFacts) -> None:
-    """Raises Precondition for a version whose retention is revoked: that is final, and nothing changes it."""
-    if record.revoked is not None:
-        raise Precondition("record: TOMBSTONED: its retention is revoked, which is final; it cannot be changed")
+def require_standing(record: RecordFacts, standing: Standing) -> None:
+    """Raises Precondition for a version whose retention is revoked, itself or with its source.
+
+    That is final, and nothing changes it.
+    """
+    if standing.revoke_of(record) is None:
+        return
+    what = "its retention" if record.revoked is not None else "the retention of its source"
+    raise Precondition(f"record: TOMBSTONED: {what} is revoked, which is final; it cannot be changed")
