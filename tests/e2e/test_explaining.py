@@ -10,7 +10,7 @@ import pytest
 
 from discreet.cli.demo.repository import PolicyRepository
 from tests.e2e.conftest import Running
-from tests.server.cli.command import discreet
+from tests.server.cli.command import Outcome, discreet
 
 DIGEST = "a" * 64
 
@@ -82,6 +82,120 @@ def test_json_has_every_field(folder: Path) -> None:
         "value": True,
         "error": "",
     }
+
+
+def replayed(*entries: dict[str, Any], **changes: Any) -> str:
+    """A question at REPLAY with the entries that it is about."""
+    tree = {"tenant": "test", "moment": "REPLAY", "principal": {"id": "ana"}, "session_id": "s-1"}
+    return json.dumps(tree | {"ledger": list(entries)} | changes)
+
+
+def entry(ledger_id: str, *names: str, parents: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:
+    """A ledger entry of a segment that is bound to these records."""
+    bindings = [{"record_id": name, "version": "1"} for name in names]
+    segment = {"kind": "answer", "grounding": "BOUND", "bindings": bindings, "parents": list(parents)}
+    return {"ledger_id": ledger_id, "segment": {key: value for key, value in segment.items() if value}} | changes
+
+
+def explained(folder: Path, stdin: str, *options: str) -> Outcome:
+    """What `explain` says of a question, on the facts of the folder's own tests."""
+    facts = ("--facts", str(folder / "notes_test.yaml"))
+    return discreet("policy", "explain", "-", "--policy", str(folder), *facts, *options, stdin=stdin)
+
+
+def test_what_was_shown_before_is_explained_from_its_entries(folder: Path) -> None:
+    """F6, B7, B11: at REPLAY each entry is judged with its roots, those of what it was made from included."""
+    given = [
+        entry("answer", "notes/outlook"),
+        entry("embargoed", "notes/merger"),
+        entry("revoked", "notes/recalled"),
+        entry("bo's", "notes/outlook", principal_id="bo"),
+        entry("elsewhere", "notes/outlook", session_id="s-2"),
+        entry("summary", "notes/outlook", parents=("answer", "revoked")),
+    ]
+    told = explained(folder, replayed(*given), "-o", "json")
+    assert told.code == 11, told.err
+    found = [(one["segment"], one["verdict"], one["reason"]) for one in told.tree["segments"]]
+    assert found == [
+        ("answer", "ALLOW", "NONE"),
+        ("embargoed", "WITHHOLD", "POLICY_RULE"),
+        ("revoked", "PURGE", "RETENTION_REVOKED"),
+        ("bo's", "WITHHOLD", "PRINCIPAL_MISMATCH"),
+        ("elsewhere", "WITHHOLD", "SESSION_MISMATCH"),
+        ("summary", "PURGE", "RETENTION_REVOKED"),
+    ]
+    assert {rule["rule"]: rule["true"] for rule in told.tree["segments"][1]["rules"]}["embargo"] is True
+    assert explained(folder, replayed(*given)).out.splitlines()[0] == "answer: ALLOW by rule notes"
+    one = explained(folder, replayed(*given, ledger_ids=["answer"]), "-o", "json")
+    assert (one.code, len(one.tree["segments"])) == (0, 1)
+    none = explained(folder, replayed(*given, ledger_ids=["nothing"]), "-o", "json")
+    assert none.code == 10
+    assert none.tree["segments"][0]["reader_reason"] == "NOT_AVAILABLE"
+
+
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "no entries": ({"ledger": []}, "needs the entries that it is about"),
+    "a name twice": ({"ledger": [entry("a", "notes/outlook")] * 2}, "stands twice"),
+    "no name": ({"ledger": [{"segment": {}}]}, "ledger[0].ledger_id is missing"),
+    "a key that is none": ({"ledger": [{"ledger": 1}]}, "unknown field 'ledger[0].ledger'"),
+    "no mapping": ({"ledger": ["a"]}, "ledger[0] is no mapping"),
+    "a segment with a mistake": (
+        {"ledger": [{"ledger_id": "a", "segment": {"grounding": "BOUND", "bound": []}}]},
+        "unknown field 'ledger[0].segment.bound'",
+    ),
+    "a segment without a kind": (
+        {"ledger": [{"ledger_id": "a", "segment": {"grounding": "BOUND"}}]},
+        "ledger[0].segment.kind",
+    ),
+    "a flag that is none": ({"ledger": [entry("a", "notes/outlook", need_advice="yes")]}, "ledger[0].need_advice"),
+    "another moment": ({"moment": "PUBLISH", "ledger": [entry("a", "notes/outlook")]}, "for questions by ledger id"),
+    "a parent that comes later": (
+        {"ledger": [entry("a", "notes/outlook", parents=("b",)), entry("b", "notes/outlook")]},
+        "ledger[0].segment.parents names no entry before it",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_an_entry_that_is_wrong_is_told_where_it_stands(folder: Path, mistake: str) -> None:
+    """OBS-03: by its place in the request; 2, and nothing is decided."""
+    changes, said = MISTAKES[mistake]
+    ended = explained(folder, replayed(**changes))
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_replay_is_explained_as_a_server_decides_it(server: Running, tmp_path: Path) -> None:
+    """F6: what a server committed and hides now is hidden by the explanation on its facts, for the same cause."""
+    document = {"record_id": "replayed", "version": "1", "digest": DIGEST, "source_label": "peps", "scopes": ["public"],
+                "attributes": {"status": "Final"}, "assessment_expires_at": "2099-12-31T00:00:00Z"}  # fmt: skip
+    assert server("index", "put", "-", stdin=json.dumps({"documents": [document]})).code == 0
+    segment = {"id": "s", "kind": "answer", "digest": DIGEST, "grounding": "BOUND",
+               "bindings": [{"record_id": "replayed", "version": "1", "digest": DIGEST}]}  # fmt: skip
+    tree = {"tenant": "marlowe", "principal": {"id": "ana"}, "session_id": "s-1"}
+    commit = server("commit", "-", "-o", "json", stdin=json.dumps(tree | {"answer_id": "a", "segments": [segment]}))
+    assert commit.code == 0, commit.err + commit.out
+    ledger_id = commit.tree["results"][0]["ledger_id"]
+    asked = tree | {"moment": "REPLAY", "ledger_ids": [ledger_id]}
+    given = {"ledger": [{"ledger_id": ledger_id, "segment": segment}]}
+    copy = PolicyRepository(tmp_path / "policies")
+
+    def both() -> list[tuple[str, str]]:
+        checked = server("check", "-", "-o", "json", stdin=json.dumps(asked))
+        explain = ("policy", "explain", "-", "--policy", str(copy.path), "--server", "-o", "json")
+        told = server(*explain, stdin=json.dumps(asked | given))
+        assert told.code == checked.code, told.err
+        (result,), (found,) = checked.tree["results"], told.tree["segments"]
+        return [(result["verdict"], result["reason"]), (found["verdict"], found["reader_reason"])]
+
+    try:
+        copy.first_commit()
+        assert both() == [("ALLOW", "NONE")] * 2
+        suspended = server("index", "suspend", "replayed", "1", "--reason", "x")
+        assert suspended.code == 0, suspended.err
+        assert both() == [("WITHHOLD", "SUSPENDED")] * 2
+    finally:
+        copy.close()
 
 
 def test_what_is_wrong_is_told_before_anything_is_decided(folder: Path) -> None:

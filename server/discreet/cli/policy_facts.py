@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from discreet.cli.errors import NOT_FOUND
@@ -11,15 +11,15 @@ from discreet.cli.times import format_micros
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
-    from discreet.v1.disclosure_pb2 import CheckRequest
+    from discreet.v1.disclosure_pb2 import CheckRequest, Segment
     from discreet.v1.index_pb2 import Record
 
 GRANTS_MAX = 1_000
 RECORDS_MAX = 10_000
 
 
-def facts_of(line: "Line", message: "CheckRequest") -> bytes:
-    """A PolicyTest without cases: the bound records, their current versions, what stands behind them, the grants.
+def facts_of(line: "Line", message: "CheckRequest", segments: "Sequence[Segment]") -> bytes:
+    """A PolicyTest without cases: the records that segments are bound to, what stands behind them, and the grants.
 
     Its clock is that of this machine. The answers are read one after the other: an index that changes meanwhile may
     give a state that never was, which a decision of the server never sees. Raises CliError.
@@ -34,16 +34,16 @@ def facts_of(line: "Line", message: "CheckRequest") -> bytes:
         "kind": "PolicyTest",
         "name": "server",
         "now": format_micros(time.time_ns() // 1_000),
-        "records": [record_tree(record) for record in _records(line, message)],
+        "records": [record_tree(record) for record in _records(line, message.tenant, segments)],
         "grants": [grant_tree(grant) for grant in grants if not grant.withdrawn],
     }
     return json.dumps(tree).encode()
 
 
-def _records(line: "Line", message: "CheckRequest") -> Iterator["Record"]:
+def _records(line: "Line", tenant: str, segments: "Sequence[Segment]") -> Iterator["Record"]:
     waiting = [
         (binding.record_id, version)
-        for segment in message.segments
+        for segment in segments
         for binding in segment.bindings
         for version in (binding.version, "")
     ]
@@ -51,7 +51,7 @@ def _records(line: "Line", message: "CheckRequest") -> Iterator["Record"]:
     told: set[tuple[str, str]] = set()
     while waiting and len(asked) < RECORDS_MAX:
         name = waiting.pop(0)
-        record = None if name in asked else _record(line, message.tenant, *name)
+        record = None if name in asked else _record(line, tenant, *name)
         asked.add(name)
         if record is None or (record.record_id, record.version) in told:
             continue

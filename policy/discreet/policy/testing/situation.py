@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from discreet.policy.facts import Facts, Micros, RecordFacts, Ref
+from discreet.policy.facts import Facts, LedgerFacts, Micros, RecordFacts, Ref
 from discreet.policy.model.load import TEST_KIND, empty_values, kind_of, validated
 from discreet.policy.problems import Code, PolicyProblem, PolicyProblems, problem
+from discreet.policy.request import Segment
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.testing.kinds import PolicyTest
 from discreet.policy.testing.state import EPOCH, KEY, NOW_SEQ, grants_of, records_of
@@ -26,7 +28,7 @@ class Situation:
         return Micros(self.test.now)
 
     def facts(self, principal_id: str) -> Facts:
-        """Returns what a decision for a principal is given. The ledger is empty."""
+        """Returns what a decision for a principal is given. The ledger is empty: see `released`."""
         return Facts(
             epoch=EPOCH,
             seq=NOW_SEQ,
@@ -34,6 +36,39 @@ class Situation:
             current={ref.record_id: record for ref, record in self.records.items() if record.current},
             grants=grants_of(self.test, principal_id),
             receipt_keys=(KEY,),
+        )
+
+    def released(
+        self,
+        ledger_id: str,
+        segment: Segment,
+        *,
+        principal_id: str,
+        session_id: str,
+        needs: tuple[bool, bool] = (False, False),
+        above: Iterable[Ref] = (),
+    ) -> LedgerFacts:
+        """Returns the ledger entry of a segment that was committed; `needs`: numbers, advice.
+
+        `above`: what the entries rest on that it was made from.
+        """
+        direct = [Ref(binding.record_id, binding.version) for binding in segment.bindings]
+        behind = [root for ref in direct if ref in self.records for root in self.records[ref].roots]
+        return LedgerFacts(
+            ledger_id=ledger_id,
+            principal_id=principal_id,
+            session_id=session_id,
+            answer_id="",
+            segment_id=segment.id,
+            segment_digest=segment.digest,
+            grounding=segment.grounding,
+            segment=b"",
+            roots=tuple(dict.fromkeys((*direct, *behind, *above))),
+            seq=NOW_SEQ,
+            committed_at=self.now,
+            store_by=self.now,
+            need_numbers=needs[0],
+            need_advice=needs[1],
         )
 
 

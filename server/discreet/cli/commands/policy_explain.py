@@ -1,5 +1,6 @@
 """`discreet policy explain`: why a question is decided as it is, under a policy set as it lies in a folder."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,11 @@ from discreet.cli.exit_codes import ExitCode
 from discreet.cli.settings import Settings, current, shared_options
 
 if TYPE_CHECKING:
+    from discreet.cli.policy_ledger import Given
     from discreet.policy.explain import Explanation
+    from discreet.policy.facts import LedgerFacts
     from discreet.policy.problems import PolicyProblems
-    from discreet.policy.request import Request
+    from discreet.policy.request import Request, Segment
     from discreet.policy.snapshot import Snapshot
     from discreet.policy.testing.situation import Situation
     from discreet.v1.disclosure_pb2 import CheckRequest
@@ -22,8 +25,8 @@ Examples:
   discreet policy explain question.yaml --policy policies --facts policies/notes_test.yaml
   discreet policy explain question.yaml --policy policies --server
 
-The request is as for `discreet check`; a binding without a digest takes that of the record. A REPLAY cannot be
-explained here: see `discreet audit explain`. Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
+The request is as for `discreet check`; a binding without a digest takes that of the record. At REPLAY the file says
+under `ledger` what was shown before. Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
 """
 
 
@@ -57,19 +60,24 @@ def explain(
         raise InputError("facts come from one place", "give either --facts FILE or --server")
     from discreet.cli.commands.disclose import request_tree
     from discreet.cli.messages import build
+    from discreet.cli.policy_ledger import entries, without_ledger
     from discreet.cli.times import parse_rfc3339
     from discreet.policy.explain import explain as explained
     from discreet.policy.facts import Caller, Micros
     from discreet.policy.words import Role
     from discreet.v1.disclosure_pb2 import CheckRequest
 
-    message = build(CheckRequest, request_tree(request, settings))
+    tree, ledger = without_ledger(request_tree(request, settings))
+    message = build(CheckRequest, tree)
+    given = entries(ledger, message)
     snapshot = _compiled(settings, folder, environment)
-    situation = _of_file(settings, facts, snapshot) if facts else _of_server(settings, message, snapshot)
-    question = _question(message, situation)
+    situation = _of_file(settings, facts, snapshot) if facts else _of_server(settings, message, given, snapshot)
+    question = _question(message, given, situation)
+    released, stored = _released(message, given, situation)
     now = Micros(parse_rfc3339(at)) if at else situation.now
     asking = Caller(caller, Role.AGENT, None)
-    found = explained(snapshot, situation.facts(question.principal.id), asking, now, question)
+    known = replace(situation.facts(question.principal.id), ledger=released)
+    found = explained(snapshot, known, asking, now, question, stored=stored)
     _print(settings, found)
     ctx.exit(_exit_code(found))
 
@@ -104,37 +112,63 @@ def _of_file(settings: Settings, facts: Path, snapshot: "Snapshot") -> "Situatio
         raise _refused(settings, wrong, f"in {facts}") from None
 
 
-def _of_server(settings: Settings, message: "CheckRequest", snapshot: "Snapshot") -> "Situation":
+def _of_server(
+    settings: Settings, message: "CheckRequest", given: "tuple[Given, ...]", snapshot: "Snapshot"
+) -> "Situation":
     from discreet.cli.connection import connect
     from discreet.cli.policy_facts import facts_of
     from discreet.policy.problems import PolicyProblems
     from discreet.policy.testing.situation import situation_of
 
     with connect(settings, "operator") as line:
-        data = facts_of(line, message)
+        data = facts_of(line, message, [*message.segments, *(entry.segment for entry in given)])
     try:
         return situation_of("(server)", data, snapshot)
     except PolicyProblems as wrong:
         raise _refused(settings, wrong, "in the answers of the server") from None
 
 
-def _question(message: "CheckRequest", situation: "Situation") -> "Request":
-    """The question, where a binding without a digest has that of its record. Raises InputError."""
+def _question(message: "CheckRequest", given: "tuple[Given, ...]", situation: "Situation") -> "Request":
+    """The question; a binding without a digest takes that of its record, in the entries too. Raises InputError."""
     from discreet.policy.codec import Malformed, parse_check
     from discreet.policy.facts import Ref
 
-    for segment in message.segments:
+    for segment in (*message.segments, *(entry.segment for entry in given)):
         for binding in segment.bindings:
             record = situation.records.get(Ref(binding.record_id, binding.version))
             if not binding.digest and record is not None:
                 binding.digest = record.digest
     try:
-        question = parse_check(message.SerializeToString()).request
+        return parse_check(message.SerializeToString()).request
     except Malformed as wrong:
         raise InputError(str(wrong)) from None
-    if question.ledger_ids:
-        raise InputError("a REPLAY needs the ledger of the server", "see `discreet audit explain` for its decisions")
-    return question
+
+
+def _released(
+    message: "CheckRequest", given: "tuple[Given, ...]", situation: "Situation"
+) -> "tuple[dict[str, LedgerFacts], dict[str, Segment]]":
+    """The entries of the file as the ledger would hold them, and their segments. Raises InputError."""
+    from discreet.cli.policy_ledger import parsed
+    from discreet.policy.codec import Malformed
+
+    ledger: dict[str, LedgerFacts] = {}
+    stored: dict[str, Segment] = {}
+    for at, entry in enumerate(given):
+        unknown = next((name for name in entry.segment.parents if name not in ledger), None)
+        if unknown is not None:
+            raise InputError(
+                f"ledger[{at}].segment.parents names no entry before it", "put what it was made from first"
+            )
+        try:
+            segment = parsed(entry, message)
+        except Malformed as wrong:
+            raise InputError(str(wrong).replace("segments[0]", f"ledger[{at}].segment", 1)) from None
+        stored[entry.ledger_id] = segment
+        ledger[entry.ledger_id] = situation.released(
+            entry.ledger_id, segment, principal_id=entry.principal_id, session_id=entry.session_id, needs=entry.needs,
+            above=[root for name in entry.segment.parents for root in ledger[name].roots],
+        )  # fmt: skip
+    return ledger, stored
 
 
 def _print(settings: Settings, found: "tuple[Explanation, ...]") -> None:
