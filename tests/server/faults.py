@@ -21,6 +21,7 @@ from discreet.server.ports import (
     Store,
     Work,
 )
+from discreet.server.ports_authority import Look
 
 T = TypeVar("T")
 
@@ -94,6 +95,10 @@ class FaultyStore:
     async def change(self, work: Callable[[Work], T]) -> T:
         await self._pass("change")
         return await self._inside.change(work)
+
+    async def look(self, read: Callable[[Look], T]) -> T:
+        await self._pass("look")
+        return await self._inside.look(read)
 
     async def get_record(self, tenant: str, record_id: str, version: str, history: int) -> list[RecordFacts]:
         await self._pass("get_record")

@@ -316,6 +316,8 @@ class Holder(_message.Message):
     REGISTERED_AT_FIELD_NUMBER: _builtins.int
     REMOVED_FIELD_NUMBER: _builtins.int
     OPEN_ITEMS_FIELD_NUMBER: _builtins.int
+    POST_FAILURES_FIELD_NUMBER: _builtins.int
+    POST_FAILURE_FIELD_NUMBER: _builtins.int
     holder: _builtins.str
     """Its identity."""
     kind: Global___HolderKind.ValueType
@@ -325,7 +327,11 @@ class Holder(_message.Message):
     removed: _builtins.bool
     """True where its registration was ended."""
     open_items: _builtins.int
-    """Items that are open."""
+    """Items that are neither purged nor not there."""
+    post_failures: _builtins.int
+    """Posts to `webhook_url` that failed since the last that did not."""
+    post_failure: _builtins.str
+    """Why the last one failed; empty where it did not."""
     @_builtins.property
     def source_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The labels of the sources that it keeps; none: all."""
@@ -344,10 +350,12 @@ class Holder(_message.Message):
         registered_at: _timestamp_pb2.Timestamp | None = ...,
         removed: _builtins.bool = ...,
         open_items: _builtins.int = ...,
+        post_failures: _builtins.int = ...,
+        post_failure: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["registered_at", b"registered_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["holder", b"holder", "kind", b"kind", "open_items", b"open_items", "registered_at", b"registered_at", "removed", b"removed", "source_labels", b"source_labels", "webhook_url", b"webhook_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["holder", b"holder", "kind", b"kind", "open_items", b"open_items", "post_failure", b"post_failure", "post_failures", b"post_failures", "registered_at", b"registered_at", "removed", b"removed", "source_labels", b"source_labels", "webhook_url", b"webhook_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -388,8 +396,8 @@ class WatchPurgeOrdersRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     resume_token: _builtins.str
-    """`resume_token` of the last message whose items were all answered. Empty: everything that is open. FAILED_PRECONDITION
-    where it is of another database.
+    """`resume_token` of the last message whose items were all answered. What is open is sent, with or without one; it shows
+    that nothing was lost since: FAILED_PRECONDITION where it is of another database, or of a later state of this one.
     """
     def __init__(
         self,
@@ -574,6 +582,54 @@ class WatchPurgeOrdersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WatchPurgeOrdersResponse: _TypeAlias = WatchPurgeOrdersResponse  # noqa: Y015
+
+@_typing.final
+class PurgePost(_message.Message):
+    """What is posted to a holder's `webhook_url`, as JSON with the names of the fields as they are here. It is signed in the
+    header `Discreet-Signature: t=UNIX-SECONDS,v1=HEX`, where HEX is the HMAC-SHA256 of `UNIX-SECONDS.BODY` under the bytes
+    of `webhook_secret`. A response of 200 may carry an AckPurgeRequest as JSON; what it does not answer is answered with
+    AckPurge, or posted again.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    HOLDER_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    RECALLS_FIELD_NUMBER: _builtins.int
+    RECHECKS_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """Whose items they are."""
+    holder: _builtins.str
+    """The holder."""
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___PurgeItem]:
+        """Delete these and answer each; at most 500."""
+
+    @_builtins.property
+    def recalls(self) -> _containers.RepeatedCompositeFieldContainer[Global___PurgeRecall]:
+        """Do not delete these any more."""
+
+    @_builtins.property
+    def rechecks(self) -> _containers.RepeatedCompositeFieldContainer[Global___PurgeRecheck]:
+        """Look for these again and answer each."""
+
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+        holder: _builtins.str = ...,
+        items: _abc.Iterable[Global___PurgeItem] | None = ...,
+        recalls: _abc.Iterable[Global___PurgeRecall] | None = ...,
+        rechecks: _abc.Iterable[Global___PurgeRecheck] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["holder", b"holder", "items", b"items", "recalls", b"recalls", "rechecks", b"rechecks", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PurgePost: _TypeAlias = PurgePost  # noqa: Y015
 
 @_typing.final
 class PurgeAck(_message.Message):
@@ -951,6 +1007,7 @@ class PurgeItemStatus(_message.Message):
     ANSWERS_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
     ANSWERED_AT_FIELD_NUMBER: _builtins.int
+    ANSWERED_WHILE_HELD_FIELD_NUMBER: _builtins.int
     holder: _builtins.str
     """The holder."""
     state: Global___PurgeState.ValueType
@@ -959,6 +1016,8 @@ class PurgeItemStatus(_message.Message):
     """How often the holder answered."""
     failure: _builtins.str
     """Why it failed last; empty where it did not."""
+    answered_while_held: _builtins.bool
+    """True where an answer came while the item was under a legal hold: it was taken down, and what is gone is gone."""
     @_builtins.property
     def item(self) -> Global___PurgeItem:
         """The item."""
@@ -976,10 +1035,11 @@ class PurgeItemStatus(_message.Message):
         answers: _builtins.int = ...,
         failure: _builtins.str = ...,
         answered_at: _timestamp_pb2.Timestamp | None = ...,
+        answered_while_held: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["answered_at", b"answered_at", "item", b"item"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_at", b"answered_at", "answers", b"answers", "failure", b"failure", "holder", b"holder", "item", b"item", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_at", b"answered_at", "answered_while_held", b"answered_while_held", "answers", b"answers", "failure", b"failure", "holder", b"holder", "item", b"item", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -108,6 +108,7 @@ class Server:
         self._tasks = [
             self._in_background(self.policies.run(self.config.poll_s)),
             self._in_background(self._watch(reader)),
+            *(self._in_background(work()) for work in self.methods.purging.background()),
         ]
 
     def _methods(self, reader: FactReader) -> Methods:
@@ -121,6 +122,7 @@ class Server:
         tally = methods.asking.tally
         standing = Standing(self.health, self.policies, reader.heads, self.edge, tally, lambda: self._store_answers)
         self.metrics.add_source(standing)
+        self.metrics.add_source(methods.purging.noticing)
         if self.config.metrics is not None:
             self.metrics_address = await self._exposing.start(*self.config.metrics)
 
@@ -152,6 +154,8 @@ class Server:
                     await self.policies.at_least(head.policy_revision)
                 self._note_store(answers=True)
                 await self._keep_mark(head)
+                if self.methods is not None:
+                    self.methods.purging.tide.moved(head.seq)
             except DatabaseChanged as error:
                 self._note_store(answers=False, why=str(error))
                 self._store_changed = str(error)
@@ -227,6 +231,7 @@ class Server:
         await _until(hurry, asyncio.sleep(self.config.drain_s))
         if self.methods is not None:
             self.methods.streaming.drain()
+            self.methods.purging.tide.drain()
         stopping = asyncio.create_task(self.listeners.stop(self.config.grace_s))
         await _until(hurry, self._idle())
         await self.listeners.stop(0)

@@ -6,10 +6,13 @@ writes takes its own number of the order unless it says otherwise.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from discreet.policy.facts import Freeze, Hold, Micros, RecordFacts, Ref, Revoke, Standing, Target
 from discreet.policy.words import HolderKind, PurgeItemKind, PurgeOutcome, PurgeState, TombstoneKind
+
+if TYPE_CHECKING:
+    from discreet.server.ports_purge import PurgeLook
 
 
 class TombstoneRow(NamedTuple):
@@ -333,4 +336,9 @@ class Look(Protocol):
 
     def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
         """Holders in the order of their names."""
+        ...
+
+    @property
+    def purges(self) -> "PurgeLook":
+        """Purge orders and what became of them."""
         ...

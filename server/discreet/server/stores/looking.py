@@ -7,8 +7,10 @@ import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, Standing
 from discreet.server.ports_authority import ApprovalRow, HolderRow, TombstoneFilter, TombstoneRow
+from discreet.server.ports_purge import PurgeLook
 from discreet.server.stores import queries
 from discreet.server.stores.authority_work import read_approvals, read_tombstones
+from discreet.server.stores.purge_look import SqlPurgeLook
 from discreet.server.stores.purge_work import read_holders
 
 
@@ -39,3 +41,8 @@ class SqlLook:
     def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
         """Holders in the order of their names."""
         return read_holders(self._connection, tenant, removed=removed)
+
+    @property
+    def purges(self) -> PurgeLook:
+        """Purge orders and what became of them."""
+        return SqlPurgeLook(self._connection, self._now)

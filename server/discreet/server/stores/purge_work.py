@@ -21,6 +21,8 @@ _holder = kept.holder_event.c
 _order = kept.purge_order.c
 _item = kept.purge_item.c
 _part = kept.purge_part.c
+_post = kept.holder_post.c
+_notice = kept.purge_notice.c
 _root = tables.ledger_root.c
 _latest = tables.record_latest.c
 
@@ -29,6 +31,10 @@ ORDER_NAMES = (
     "segments", "seq",
 )  # fmt: skip
 ITEM_NAMES = ("order_id", "item", "kind", "digest", "ledger_id", "record_id", "version", "label", "store_by")
+HOLDER_NAMES = ("holder", "kind", "labels", "webhook_url", "webhook_secret", "at", "ends")
+DONE = (int(PurgeState.PURGED), int(PurgeState.NOT_FOUND))
+UNDONE = (int(PurgeState.OPEN), int(PurgeState.FAILED), int(PurgeState.UNCONFIRMED))
+"""The stored states."""
 PART_NAMES = ("holder", "state", "available_at", "due_at", "answers", "recheck", "failure", "answered_at")
 ORDER = sa.select(*(_order[name] for name in ORDER_NAMES))
 PART = sa.select(*(_item[name] for name in ITEM_NAMES), *(_part[name] for name in PART_NAMES)).join_from(
@@ -38,15 +44,25 @@ PART = sa.select(*(_item[name] for name in ITEM_NAMES), *(_part[name] for name i
 
 def read_holders(connection: sa.Connection, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
     """Holders as they stand, in the order of their names."""
-    last = sa.select(sa.func.max(_holder.seq)).where(_holder.tenant == tenant).group_by(_holder.holder)
-    names = ("holder", "kind", "labels", "webhook_url", "webhook_secret", "at", "ends")
-    wanted = sa.select(*(_holder[name] for name in names)).where(_holder.seq.in_(last)).order_by(_holder.holder)
+    wanted = sa.select(*(_holder[name] for name in HOLDER_NAMES)).where(_holder.tenant == tenant, last_events())
+    wanted = wanted.order_by(_holder.holder)
     found = (holder_row(row) for row in connection.execute(wanted))
     return tuple(row for row in found if removed or not row.removed)
 
 
+def last_events() -> sa.ColumnElement[bool]:
+    """The condition that a row of `holder_event` is its holder's last: what counts."""
+    return _holder.seq.in_(sa.select(sa.func.max(_holder.seq)).group_by(_holder.tenant, _holder.holder))
+
+
+def read_order(connection: sa.Connection, tenant: str, order_id: str) -> OrderRow | None:
+    """One order by its id."""
+    row = connection.execute(ORDER.where(_order.tenant == tenant, _order.order_id == order_id)).first()
+    return None if row is None else OrderRow(*row)
+
+
 def holder_row(row: Sequence[Any]) -> HolderRow:
-    """The holder of a row (holder, kind, labels, webhook_url, webhook_secret, at, ends)."""
+    """The holder of a row that has HOLDER_NAMES."""
     secret = None if row[4] is None else bytes(row[4])
     return HolderRow(
         row[0], HolderKind(row[1]), tuple(json.loads(row[2])), row[3], secret, Micros(row[5]), bool(row[6])
@@ -123,14 +139,14 @@ class SqlPurges:
         for order_id, items in by_order.items():
             order = self.order(tenant, order_id)
             if order is not None:
-                due = order._replace(due_at=max(order.due_at, self._on.head.now))
+                late = Micros(self._on.head.now + order.due_at - order.purge_not_before)
+                due = order._replace(due_at=max(order.due_at, late))
                 added += self._write_parts(tenant, due, items, [row])
         return added
 
     def order(self, tenant: str, order_id: str) -> OrderRow | None:
         """One by its id."""
-        row = self._on.connection.execute(ORDER.where(_order.tenant == tenant, _order.order_id == order_id)).first()
-        return None if row is None else OrderRow(*row)
+        return read_order(self._on.connection, tenant, order_id)
 
     def part(self, tenant: str, holder: str, items: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], PartRow]:
         """Named items of a holder's part."""
@@ -171,6 +187,47 @@ class SqlPurges:
     def roots(self, tenant: str, ledger_ids: Sequence[str]) -> Mapping[str, tuple[tuple[Ref, str], ...]]:
         """Every root of committed segments, with the label it has now."""
         return read_roots(self._on.connection, tenant, ledger_ids)
+
+    def open_items(self, tenant: str, *, order_id: str = "", holder: str = "") -> int:
+        """How many items are neither purged nor not there."""
+        wanted = sa.select(sa.func.count()).select_from(kept.purge_part)
+        wanted = wanted.where(_part.tenant == tenant, _part.state.in_(UNDONE))
+        if order_id:
+            wanted = wanted.where(_part.order_id == order_id)
+        if holder:
+            wanted = wanted.where(_part.holder == holder)
+        return int(self._on.connection.execute(wanted).scalar_one())
+
+    def claim_post(self, tenant: str, holder: str, instance: str, until: Micros) -> bool:
+        """True where no other server posts to the holder until then."""
+        mine = (_post.tenant == tenant, _post.holder == holder)
+        now = self._on.head.now
+        found = self._on.connection.execute(sa.select(_post.instance, _post.claimed_until).where(*mine)).first()
+        if found is None:
+            row = {"tenant": tenant, "holder": holder, "claimed_until": until, "instance": instance}
+            self._on.insert("holder_post", [row | {"failures": 0, "last_failure": ""}])
+            return True
+        if found.instance != instance and found.claimed_until > now:
+            return False
+        claim = {"claimed_until": until, "instance": instance}
+        self._on.connection.execute(sa.update(kept.holder_post).where(*mine).values(**claim))
+        return True
+
+    def note_post(self, tenant: str, holder: str, until: Micros, failure: str) -> None:
+        """How a post went, and until when none is made."""
+        failures = _post.failures + 1 if failure else 0
+        values = {"claimed_until": until, "failures": failures, "last_failure": failure}
+        mine = (_post.tenant == tenant, _post.holder == holder)
+        self._on.connection.execute(sa.update(kept.holder_post).where(*mine).values(**values))
+
+    def take_notice(self, tenant: str, order_id: str, notice: str) -> bool:
+        """True for the one that takes notice first."""
+        known = (_notice.order_id == order_id, _notice.notice == notice)
+        if self._on.connection.execute(sa.select(_notice.seq).where(*known)).first() is not None:
+            return False
+        row = {"order_id": order_id, "notice": notice, "tenant": tenant, "seq": self._on.event()}
+        self._on.insert("purge_notice", [row | {"at": self._on.head.now}])
+        return True
 
 
 def read_roots(

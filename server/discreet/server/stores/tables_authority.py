@@ -208,6 +208,7 @@ purge_part = Table(
     Column("answered_at", BigInteger),
     ForeignKeyConstraint(["order_id", "item"], ["purge_item.order_id", "purge_item.item"], name="purge_part_of"),
     Index("purge_part_holder", "tenant", "holder", "state", "available_at"),
+    Index("purge_part_state", "state", "due_at"),
     sqlite_with_rowid=False,
 )
 """Derived from `purge_answer`: where each item of each holder's part stands, and when the holder is asked (again).
@@ -233,6 +234,18 @@ purge_answer = Table(
 )
 """Every answer of a holder, in order. `held`: the item was under a legal hold when it came."""
 
+purge_notice = Table(
+    "purge_notice",
+    metadata,
+    Column("order_id", Id, primary_key=True),
+    Column("notice", Id, primary_key=True),
+    Column("tenant", Id, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What was put on record of an order, once: that it is "overdue", that an item "failed"."""
+
 INDEX_INSERTS = frozenset(
     table.name
     for table in (
@@ -247,6 +260,7 @@ INDEX_INSERTS = frozenset(
         purge_item,
         purge_part,
         purge_answer,
+        purge_notice,
     )
 )
 INDEX_UPDATES = {

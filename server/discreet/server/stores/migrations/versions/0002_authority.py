@@ -241,6 +241,11 @@ def _orders() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("purge_part_holder", "purge_part", ["tenant", "holder", "state", "available_at"])
+    op.create_index("purge_part_state", "purge_part", ["state", "due_at"])
+    _answers()
+
+
+def _answers() -> None:
     op.create_table(
         "purge_answer",
         _column("order_id", ID),
@@ -254,5 +259,15 @@ def _orders() -> None:
         _column("seq", BIG),
         _column("at", BIG),
         sa.PrimaryKeyConstraint("order_id", "item", "holder", "n"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "purge_notice",
+        _column("order_id", ID),
+        _column("notice", ID),
+        _column("tenant", ID),
+        _column("seq", BIG),
+        _column("at", BIG),
+        sa.PrimaryKeyConstraint("order_id", "notice"),
         sqlite_with_rowid=False,
     )
