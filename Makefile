@@ -18,7 +18,7 @@ GENERATED := build/generated
 # The plugins of protoc and the tools that call one another are those of the environment.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo test check format check-format check-lint check-types check-imports check-proto proto bench fuzz lock clean
+.PHONY: help setup demo test check format check-format check-lint check-types check-imports check-proto proto bench fuzz soak lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -87,6 +87,9 @@ bench: $(BENCH_READY) ## measure, against peers too; names what is missing and r
 
 fuzz: $(READY) ## the property tests, with many more examples
 	@$(PY) -m pytest -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis $(ARGS)
+
+soak: $(READY) ## long histories of servers under load and faults, checked whole; a report in build/soak
+	@$(PY) -m tests.history.soak $(ARGS)
 
 # From the public index alone, whatever pip is told elsewhere on this machine. pip itself stays the one of the environment
 # (23.2 or newer will do), so its own line, and the warning about it, are left out.

@@ -1,0 +1,229 @@
+"""One client of a history: asks at random from a seed, one call after another, and writes down what it saw.
+
+Everything it asks follows from its seed and from the answers; how many calls it makes is fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import grpc
+
+from discreet.client import Answer, Binding, Moment, Result, Segment, Verdict
+from discreet.policy.token import decode
+from tests.history import changes
+from tests.history.changes import Asked
+from tests.history.events import NO_SEQ, Call, Change, Outcome, Told
+from tests.history.sites import Site
+from tests.history.world import KINDS, PRINCIPALS, RECORDS_PER_BLOCK, VERSION, World, record_of, ref_of
+from tests.server.messages import digest
+
+PAUSE_S = 0.05
+"""How long a client waits after a call that nobody answered: a server is on its way back."""
+REMEMBERED = 300
+"""Segments that a client may ask to see again."""
+WRITTEN = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN", "INTERNAL", "ABORTED"})
+"""Status codes that leave open whether a change was written."""
+
+
+class Kept(NamedTuple):
+    """A segment that was committed, or may have been."""
+
+    answer_id: str
+    segment: Segment
+    ledger_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How often a client does what, of all its calls. The rest are commits and replays."""
+
+    revoke: float
+    change: float = 0.14
+    replay: float = 0.24
+    check: float = 0.05
+    repeat: float = 0.04
+
+
+@dataclass(slots=True)
+class Actor:
+    """A client. `write` takes each call once it has ended."""
+
+    name: str
+    world: World
+    sites: Sequence[Site]
+    chance: random.Random
+    habits: Habits
+    write: Callable[[Call], None]
+    _at: int = 0
+    _number: int = 0
+    _done: float = 0.0
+    _kept: deque[Kept] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _blocks: deque[tuple[str, str]] = field(default_factory=deque)
+
+    @property
+    def principal(self) -> str:
+        """The reader it asks for; several clients share one."""
+        return f"p{int(self.name.rpartition('-')[2]) % PRINCIPALS}"
+
+    async def run(self, calls: int, told: Callable[[], None]) -> None:
+        """Makes so many calls; `told` is called after each."""
+        self._at = self.chance.randrange(len(self.sites))
+        for number in range(calls):
+            self._number, self._done = number, number / calls
+            await self._one()
+            told()
+
+    async def _one(self) -> None:
+        dice = self.chance.random()
+        for share, act in (
+            (self.habits.revoke, self._revoke),
+            (self.habits.change, self._change),
+            (self.habits.replay, self._replay),
+            (self.habits.check, self._check),
+            (self.habits.repeat, self._repeat),
+        ):
+            dice -= share
+            if dice < 0:
+                await act()
+                return
+        await self._commit()
+
+    # --- what agents do
+
+    async def _commit(self) -> None:
+        segments = [self._segment(number) for number in range(self.chance.randint(1, 5))]
+        await self._committed(f"a{self._number}", segments)
+
+    async def _repeat(self) -> None:
+        if not self._kept:
+            await self._commit()
+            return
+        kept = self.chance.choice(self._kept)
+        await self._committed(kept.answer_id, [kept.segment])
+
+    async def _committed(self, answer_id: str, segments: list[Segment]) -> None:
+        began = time.monotonic_ns()
+        answer = await self._site.agent.commit(segments, self.principal, self.name, answer_id)
+        keys = [f"{self.name}/{answer_id}/{segment.id}" for segment in segments]
+        told = [_told(result, one, key) for result, one, key in zip(answer, segments, keys, strict=True)]
+        for result, segment in zip(answer, segments, strict=True):
+            if result.ledger_id or result.undecided:
+                self._kept.append(Kept(answer_id, segment, result.ledger_id))
+        await self._answered("commit", began, answer, told)
+
+    async def _replay(self) -> None:
+        known = [kept for kept in self._kept if kept.ledger_id]
+        if not known:
+            await self._commit()
+            return
+        asked = {kept.ledger_id: kept for kept in self.chance.choices(known, k=self.chance.randint(1, 6))}
+        began = time.monotonic_ns()
+        answer = await self._site.agent.replay(asked, self.principal, self.name)
+        told = [_told(result, asked[result.segment_id].segment, "", result.segment_id) for result in answer]
+        await self._answered("replay", began, answer, told)
+
+    async def _check(self) -> None:
+        segments = [self._segment(number) for number in range(3)]
+        moment = self.chance.choice((Moment.RETRIEVE, Moment.PUBLISH))
+        began = time.monotonic_ns()
+        answer = await self._site.agent.check(moment, segments, self.principal, self.name)
+        told = [_told(result, segment, "") for result, segment in zip(answer, segments, strict=True)]
+        await self._answered("check", began, answer, told)
+
+    async def _answered(self, method: str, began: int, answer: Answer, told: Sequence[Told]) -> None:
+        ended, wall = time.monotonic_ns(), changes.now_us()
+        seq = policy = NO_SEQ
+        if answer.token:
+            token = decode(answer.token)
+            seq, policy = token.seq, token.policy_revision
+        outcome = Outcome.ANSWERED if answer.error is None else Outcome.UNKNOWN
+        self.write(
+            Call(self.name, self._number, method, began, ended, wall, outcome, seq, policy, self.principal, tuple(told))
+        )
+        if answer.error is not None:
+            await self._go_elsewhere()
+
+    # --- what operators do
+
+    async def _revoke(self) -> None:
+        await self._asked(changes.revoke(self._ref(), self._mark, later=self.chance.random() < 0.2))
+
+    async def _change(self) -> None:
+        if self._blocks and self.chance.random() < 0.6:
+            kind, ref = self._blocks.popleft()
+            await self._asked(changes.undone(kind, ref, self.principal, self._mark))
+            return
+        ref = self._ref()
+        asked = self.chance.choice((
+            lambda: changes.suspend(ref, self._mark, self.chance),
+            lambda: changes.suspend(ref, self._mark, self.chance),
+            lambda: changes.set_scopes(ref, self._mark, away=True),
+            lambda: changes.assess(ref, self._mark, ended=True),
+            lambda: changes.reach(ref, self._mark, lost=True),
+            lambda: changes.supersede(ref, self._mark, named=True),
+            lambda: changes.withdraw(self.principal, self._mark),
+        ))()  # fmt: skip
+        self._blocks.append((asked.undo, ref))
+        await self._asked(asked)
+
+    async def _asked(self, asked: Asked) -> None:
+        began = time.monotonic_ns()
+        seq = policy = NO_SEQ
+        change: Change = asked.change
+        try:
+            answer = await self._site.call(asked.identity, asked.request)
+            token = decode(getattr(answer, "token"))  # noqa: B009 - every answer to a change has one
+            seq, policy, outcome = token.seq, token.policy_revision, Outcome.ANSWERED
+        except grpc.aio.AioRpcError as error:
+            outcome = Outcome.UNKNOWN if error.code().name in WRITTEN else Outcome.REFUSED
+        ended, wall = time.monotonic_ns(), changes.now_us()
+        method = type(asked.request).__name__.removesuffix("Request")
+        self.write(
+            Call(self.name, self._number, method, began, ended, wall, outcome, seq, policy, self.principal, (), change)
+        )
+        if outcome is Outcome.UNKNOWN:
+            await self._go_elsewhere()
+
+    # --- choices
+
+    @property
+    def _site(self) -> Site:
+        return self.sites[self._at]
+
+    @property
+    def _mark(self) -> str:
+        return f"h:{self.name}-{self._number}"
+
+    async def _go_elsewhere(self) -> None:
+        self._at = (self._at + 1) % len(self.sites)
+        await asyncio.sleep(PAUSE_S)
+
+    def _ref(self) -> str:
+        block = min(int(self._done * self.world.blocks), self.world.blocks - 1)
+        if block and self.chance.random() < 0.15:
+            block -= 1
+        place = min(self.chance.randrange(RECORDS_PER_BLOCK), self.chance.randrange(RECORDS_PER_BLOCK))
+        return ref_of(self.world.block(block)[place])
+
+    def _segment(self, number: int) -> Segment:
+        refs = {self._ref(): None, **({self._ref(): None} if self.chance.random() < 0.4 else {})}
+        bindings = tuple(Binding(record_of(ref), VERSION, digest(ref)) for ref in refs)
+        text = digest(f"{self.name} {self._number} {number}")
+        return Segment(f"s{number}", self.chance.choice(KINDS), text, bindings=bindings)
+
+
+def _told(result: Result, segment: Segment, key: str, ledger_id: str = "") -> Told:
+    """What an answer said of a segment."""
+    order = result.order.name if result.order is not None else ""
+    refs = tuple(f"{binding.record_id}@{binding.version}" for binding in segment.bindings)
+    decided = not result.undecided or result.verdict is not Verdict.WITHHOLD
+    return Told(
+        key, result.ledger_id or ledger_id, segment.kind, refs, result.verdict.name, result.reason.name, order, decided
+    )

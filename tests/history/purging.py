@@ -1,0 +1,75 @@
+"""Purges follow from due revokes alone; orders cover exactly what rests on what they revoked. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from tests.history.events import Call, Outcome, Told
+from tests.history.final import Final, Order
+from tests.history.intervals import Blocked
+from tests.history.violation import Violation
+from tests.history.world import keys_of, label_of, record_of
+
+DONE = frozenset({"PURGED", "NOT_FOUND"})
+
+
+def purges_are_due(calls: Sequence[Call]) -> Iterator[Violation]:
+    """No PURGE without a revoke that had begun and was due; and none under a hold that had returned."""
+    revokes: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        if call.change is not None and call.change.register == "revoked" and call.outcome is not Outcome.REFUSED:
+            for key in call.change.keys:
+                revokes[key].append(call)
+    held = Blocked(call for call in calls if call.change is not None and call.change.register == "held")
+    for call in calls:
+        for told in call.told:
+            if told.verdict == "PURGE":
+                yield from _purge(call, told, revokes, held)
+
+
+def _purge(call: Call, told: Told, revokes: dict[str, list[Call]], held: Blocked) -> Iterator[Violation]:
+    keys = keys_of(told.refs, call.principal)
+    begun = [one for key in keys for one in revokes.get(key, ()) if one.began < call.ended]
+    if not begun:
+        yield Violation("purged without a revoke", f"{call.name}: {told.refs}")
+    elif not any(one.change is not None and one.change.due_us <= call.wall for one in begun):
+        yield Violation("purged before its time", f"{call.name}: {told.refs}")
+    for key in keys:
+        hold = held.by(key, call.began, call.ended)
+        if hold is not None:
+            yield Violation("purged under a hold", f"{call.name}: {told.refs} after {hold.by.name}")
+
+
+def orders_agree(_calls: Sequence[Call], final: Final) -> Iterator[Violation]:
+    """Each order names what was committed on what it revoked, and is done only where everything was answered."""
+    resting: dict[str, list[str]] = defaultdict(list)
+    for row in final.ledger.values():
+        for root in row.roots:
+            resting[root].append(row.ledger_id)
+    for order in final.orders:
+        yield from _covers(order, final, resting)
+        for item in order.items:
+            for part in item.parts:
+                if part.state in DONE and part.state not in part.answers:
+                    yield Violation("done unanswered", f"{order.order_id} item {item.item} at {part.holder}")
+
+
+def _covers(order: Order, final: Final, resting: dict[str, list[str]]) -> Iterator[Violation]:
+    refs = {ref for ref, states in final.records.items() if any(state.order_id == order.order_id for state in states)}
+    sources = [row for row in final.standing if row.fact == "source-revoke" and row.fact_id == order.order_id]
+    labels = {row.label for row in sources if not row.ends}
+    refs |= {
+        ref for ref, states in final.records.items() if label_of(record_of(ref)) in labels and states[0].seq < order.seq
+    }
+    should = {ledger_id for ref in refs for ledger_id in resting[ref] if final.ledger[ledger_id].seq < order.seq}
+    named = [item.ledger_id for item in order.items if item.ledger_id]
+    if len(named) != len(set(named)):
+        yield Violation("an item twice", order.order_id)
+    for ledger_id in should - set(named):
+        yield Violation("not covered", f"{order.order_id} leaves out {ledger_id}")
+    for ledger_id in set(named) - should:
+        yield Violation("covered without cause", f"{order.order_id} names {ledger_id}")
+    records = {item.ref for item in order.items if item.ref}
+    for ref in records ^ refs:
+        yield Violation("not covered" if ref in refs else "covered without cause", f"{order.order_id}: {ref}")

@@ -1,0 +1,240 @@
+"""The checker finds what is wrong: each rule on a history made by hand in which one thing was broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.history.checking import violations
+from tests.history.events import NEVER, Call, Outcome, decoded, encoded
+from tests.history.final import AuditEntry, Final, LedgerRow, Part, StandingState
+from tests.history.handmade import DESKED, A, B, call, calls, changed, committed, final, state, told
+
+
+def rules(history: Sequence[Call], held: Final) -> set[str]:
+    """The rules that a history breaks."""
+    return {one.rule for one in violations(history, held)}
+
+
+def broken_by(*more: Call, held: Final | None = None) -> set[str]:
+    """What is wrong once these calls are added."""
+    return rules([*calls(), *more], held or final())
+
+
+def test_a_right_history_is_right() -> None:
+    """B6: a commit before, a refusal under, a replay after a suspension; a purge after a revoke, none under a hold."""
+    assert rules(calls(), final()) == set()
+
+
+def test_calls_come_back_from_their_file_as_they_were() -> None:
+    """What is checked is what was seen."""
+    assert [decoded(encoded(one)) for one in calls()] == calls()
+
+
+def test_an_allow_that_began_after_a_change_returned_is_found() -> None:
+    """B6, F5: whatever the numbers say, real time alone convicts it; one that overlaps with the change goes free."""
+    late = call("cy replay", 5, 6, seq=-1, told=(told("ALLOW", A, ledger_id="l1"),))
+    assert "against a change" in broken_by(late)
+    assert "against a change" not in broken_by(replace(late, began=4 * 10**6 - 1))
+    assert "against a change" not in broken_by(replace(late, ended=8 * 10**6))
+
+
+def test_a_change_whose_end_is_unknown_convicts_nobody_and_may_end_a_block() -> None:
+    """An unknown outcome may have come at any time, or never."""
+    history = calls()
+    history[1] = replace(history[1], outcome=Outcome.UNKNOWN)
+    late = call("cy replay", 5, 6, seq=-1, told=(told("ALLOW", A, ledger_id="l1"),))
+    assert "against a change" not in rules([*history, late], final())
+    history = calls()
+    resumed = changed("bo", 4, 5, -1, "h:9", "suspended", f"ref:{A}", blocks=False)
+    assert "against a change" not in rules([*history, late, replace(resumed, outcome=Outcome.UNKNOWN)], final())
+
+
+def test_a_block_with_an_end_of_its_own_counts_up_to_it() -> None:
+    """A suspension until a time, or a freeze, forbids nothing past it."""
+    history = calls()
+    suspended = history[1]
+    assert suspended.change is not None
+    until = suspended.wall + 1_000
+    history[1] = replace(suspended, change=replace(suspended.change, until_us=until))
+    inside = call("cy replay", 4, 4, seq=-1, told=(told("ALLOW", A, ledger_id="l1"),))
+    inside = replace(inside, began=inside.began + 1, ended=inside.ended + 2)
+    assert "against a change" in rules([*history, inside], final())
+    assert "against a change" not in rules([*history, replace(inside, ended=inside.ended + 10**6)], final())
+
+
+def test_a_withdrawn_scope_and_a_frozen_label_convict_too() -> None:
+    """B6: changes on readers, labels and tenants cover what rests on them, and nothing else."""
+    after = call("cy check", 40, 41, told=(told("ALLOW", DESKED),))
+    for key in ("desk:p0", "label:src-0", "tenant", f"ref:{DESKED}"):
+        assert "against a change" in broken_by(changed("bo", 30, 31, 10, "h:4", "x", key), after)
+    for key in ("desk:p1", "label:src-1", f"ref:{B}"):
+        assert "against a change" not in broken_by(changed("bo", 30, 31, 10, "h:4", "x", key), after)
+
+
+def test_gaps_doubles_and_numbers_beyond_the_head_are_found() -> None:
+    """F5: the numbers of all tables together are one order."""
+    held = final()
+    held.numbered["ledger"] = [4]
+    assert "a gap" in rules(calls(), held)
+    held.numbered["ledger"] = [4, 5, 9]
+    assert "a number twice" in rules(calls(), held)
+    held.numbered["ledger"] = [4, 9, 11]
+    assert "beyond the head" in rules(calls(), held)
+
+
+def test_numbers_against_real_time_are_found() -> None:
+    """F1: what began after an end has a higher number, and reads no older state."""
+    assert "an older state" in broken_by(call("cy check", 21, 22, seq=9, told=()))
+    history = calls()
+    history[7] = replace(history[7], began=1, ended=2)
+    history[0] = replace(history[0], began=15 * 10**6, ended=16 * 10**6)
+    assert "against real time" in rules(history, final())
+
+
+def test_an_older_policy_after_a_newer_one_is_found() -> None:
+    """F1, F2: by any client, and so by each."""
+    newer = call("cy check", 21, 22, seq=10, policy=2)
+    assert "an older policy" in broken_by(newer, call("ana check", 23, 24, seq=10, policy=1))
+    assert "an older policy" not in broken_by(newer, call("ana check", 22, 24, seq=10, policy=1))
+
+
+def test_a_purge_without_a_revoke_is_found() -> None:
+    """B7, B8: nothing else leads to PURGE, and none that has not begun."""
+    purge = told("PURGE", B, ledger_id="l2", reason="RETENTION_REVOKED")
+    assert "purged without a revoke" in broken_by(call("cy replay", 30, 31, seq=10, told=(purge,)))
+    history = calls()
+    history[6] = replace(history[6], began=9 * 10**6, ended=10 * 10**6)
+    assert "purged without a revoke" in rules(history, final())
+    history[5] = replace(history[5], outcome=Outcome.REFUSED)
+    assert "purged without a revoke" in rules(history, final())
+
+
+def test_a_purge_before_its_time_or_under_a_hold_is_found() -> None:
+    """B7: a revoke that is not due hides, and so does one that a hold covers."""
+    history = calls()
+    revoke = history[5]
+    assert revoke.change is not None
+    history[5] = replace(revoke, change=replace(revoke.change, due_us=NEVER))
+    assert "purged before its time" in rules(history, final())
+    purge = told("PURGE", A, ledger_id="l1", reason="RETENTION_REVOKED")
+    assert "purged under a hold" in broken_by(call("cy replay", 21, 22, seq=10, told=(purge,)))
+
+
+def test_a_replay_that_withholds_what_is_due_is_found() -> None:
+    """B7: who holds a copy is told to purge it."""
+    hidden = told("WITHHOLD", A, ledger_id="l1", reason="RETENTION_REVOKED")
+    assert "not purged" in broken_by(call("cy replay", 13, 14, seq=8, told=(hidden,)))
+
+
+def test_verdicts_that_the_numbered_facts_do_not_bear_out_are_found() -> None:
+    """F5: an ALLOW that the state named by its token forbids, and a WITHHOLD that nothing explains."""
+    allowed = call("cy check", 3, 6, seq=5, told=(told("ALLOW", A),))
+    assert "allowed against the order" in broken_by(allowed)
+    assert "allowed against the order" not in broken_by(replace(allowed, seq=6))
+    table = replace(told("ALLOW", B), kind="table")
+    assert "allowed against the order" in broken_by(call("cy check", 3, 4, seq=4, told=(table,)))
+    assert "withheld without a cause" in broken_by(call("cy check", 3, 4, seq=4, told=(told("WITHHOLD", B),)))
+    held = final()
+    held.records[B][0] = state(2, assessed_until_us=5)
+    assert "allowed against the order" in rules(calls(), held)
+    held = final()
+    held.grants = {}
+    assert "allowed against the order" in broken_by(
+        call("cy check", 3, 4, seq=4, told=(told("ALLOW", DESKED),)), held=held
+    )
+    held = final()
+    held.standing.append(StandingState(9, "freeze", "f", False, "", "", NEVER))
+    assert "allowed against the order" in rules(calls(), held)
+
+
+def test_a_lost_or_altered_ledger_row_is_found() -> None:
+    """F4: every COMMITTED answer is in the ledger, as it was answered."""
+    held = final()
+    del held.ledger["l2"]
+    assert {"lost", "audit without ledger"} <= rules(calls(), held)
+    for row in (replace(final().ledger["l2"], key="other"), replace(final().ledger["l2"], roots=(A,))):
+        held = final()
+        held.ledger["l2"] = row
+        assert "differs" in rules(calls(), held)
+    history = calls()
+    history[7] = replace(history[7], seq=10)
+    assert "differs" in rules(history, final())
+
+
+def test_rows_that_nobody_asked_for_or_that_were_refused_are_found() -> None:
+    """F4, F7: nothing from nowhere, nothing twice, nothing after a refusal; an unknown outcome may be either."""
+    held = final()
+    held.ledger["l3"] = LedgerRow("l3", "s/x/s0", 6, 1, (1, 3), (A,))
+    assert {"refused and written", "ledger without audit"} <= rules(calls(), held)
+    lost = replace(calls()[2], outcome=Outcome.UNKNOWN)
+    assert "refused and written" not in rules([*calls(), lost], held)
+    held.ledger["l3"] = replace(held.ledger["l3"], key="s/never/s0")
+    assert "from nowhere" in rules(calls(), held)
+    held.ledger["l3"] = replace(held.ledger["l3"], key="s/l1/s0")
+    assert "twice" in rules(calls(), held)
+
+
+def test_ledger_and_audit_that_differ_are_found() -> None:
+    """F4, F7: each row in one audit row of the same transaction."""
+    held = final()
+    held.audit.pop(0)
+    assert "ledger without audit" in rules(calls(), held)
+    held = final()
+    held.audit.append(AuditEntry((1, 7), committed=("l1",)))
+    assert {"ledger without audit", "audit elsewhere"} <= rules(calls(), held)
+
+
+def test_changes_on_record_that_nobody_made_or_twice_are_found() -> None:
+    """F7: each change once, by a call that was not refused."""
+    for mark, rule in (("h:1", "twice"), ("h:77", "from nowhere")):
+        held = final()
+        held.audit.append(AuditEntry((1, 7), mark, 10))
+        assert rule in rules(calls(), held)
+    history = calls()
+    history[1] = replace(history[1], outcome=Outcome.REFUSED)
+    assert "refused and written" in rules(history, final())
+
+
+def test_a_broken_chain_is_found() -> None:
+    """F7: what the recomputation of the links says is reported."""
+    held = final()
+    held.broken_links.append("link 3 of v0")
+    assert "the audit chain" in rules(calls(), held)
+
+
+def test_an_order_that_covers_too_little_or_too_much_is_found() -> None:
+    """F3: exactly the segments, and the records, that rest on what was revoked, as of the order's number."""
+    held = final()
+    held.orders[0] = replace(held.orders[0], items=held.orders[0].items[1:])
+    assert "not covered" in rules(calls(), held)
+    held = final()
+    first = held.orders[0].items[0]
+    held.orders[0] = replace(held.orders[0], items=(*held.orders[0].items, replace(first, item=3, ledger_id="l2")))
+    assert "covered without cause" in rules(calls(), held)
+    held.orders[0] = replace(held.orders[0], items=(*final().orders[0].items, replace(first, item=3)))
+    assert "an item twice" in rules(calls(), held)
+    held = final()
+    held.orders[0] = replace(held.orders[0], items=held.orders[0].items[:1])
+    assert "not covered" in rules(calls(), held)
+
+
+def test_a_source_revoke_covers_what_was_there_before_it() -> None:
+    """F3: what a label's records bore when the order was made, and nothing that was committed later."""
+    held = final()
+    held.standing.append(StandingState(8, "source-revoke", "o1", False, "src-0", "", 0))
+    assert "not covered" in rules(calls(), held)
+
+
+def test_an_item_done_without_an_answer_is_found() -> None:
+    """F3: done only when every item was answered so."""
+    held = final()
+    item = held.orders[0].items[0]
+    items = (replace(item, parts=(Part("store", "PURGED", ("FAILED",)),)), *held.orders[0].items[1:])
+    held.orders[0] = replace(held.orders[0], items=items)
+    assert "done unanswered" in rules(calls(), held)
+
+
+def test_a_commit_after_the_history_is_part_of_it() -> None:
+    """The helper's own parts fit: a commit that the database does not have is lost."""
+    assert "lost" in broken_by(committed("cy", 21, 22, 11, "l9", B))
