@@ -17,7 +17,6 @@ from discreet.server.stores.sqlite import SqliteStore
 from discreet.v1 import index_pb2
 from discreet.v1 import purge_pb2 as pb
 from tests.server.support import (
-    POLICY,
     TENANT,
     Line,
     PolicyRepo,
@@ -41,7 +40,12 @@ IDENTITIES = (
 )
 SEGMENTS, DOCUMENTS = pb.HOLDER_KIND_SEGMENT_STORE, pb.HOLDER_KIND_DOCUMENT_STORE
 Outcome = pb.PurgeOutcome
-RECHECKING = POLICY["discreet.yaml"] + "retention: {recheck-after: 1h, purge-within: 7d}\n"
+RETENTION = """apiVersion: discreet/v1
+kind: RetentionPolicy
+name: retention
+recheck-after: 1h
+purge-within: 1d
+"""
 
 
 class MovedClock:
