@@ -11,10 +11,10 @@ from tests.server.support import TENANT, audit_rows
 URL = "https://holder.example/purge?key=hidden"
 
 
-async def listed(stage: Scene, *, removed: bool = False) -> dict[str.Holder]:
+async def listed(stage: Scene, *, removed: bool = False) -> dict[str, pb.Holder]:
     """The holders, by name."""
     told = await stage.line("auditor").call(pb.ListHoldersRequest(tenant=TENANT, removed=removed))
-    assert isinstance(told.ListHoldersResponse)
+    assert isinstance(told, pb.ListHoldersResponse)
     return {one.holder: one for one in told.holders}
 
 
@@ -101,7 +101,7 @@ async def test_removing_a_holder_closes_nothing(stage: Scene) -> None:
     await stage.register("threads")
     order = await stage.revoke()
     told = await stage.line("operator").call(pb.RemoveHolderRequest(tenant=TENANT, holder="threads", reason="retired"))
-    assert isinstance(told.RemoveHolderResponse)
+    assert isinstance(told, pb.RemoveHolderResponse)
     assert told.open_items == 1
     assert await listed(stage) == {}
     assert (await listed(stage, removed=True))["threads"].open_items == 1

@@ -46,7 +46,7 @@ async def placed(stage: Scene, held: str) -> str:
         asked.record.record_id = "handbook/leave"
         asked.record.version = "1" if held == "version" else ""
     told = await stage.line("operator").call(asked)
-    assert isinstance(told.PlaceHoldResponse)
+    assert isinstance(told, pb.PlaceHoldResponse)
     return told.hold_id
 
 
