@@ -86,7 +86,7 @@ bench: $(BENCH_READY) ## measure, against peers too; names what is missing and r
 	@$(PY) -m tests.bench.run $(ARGS)
 
 fuzz: $(READY) ## the property tests, with many more examples
-	@$(PY) -m pytest -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis $(ARGS)
+	@$(PY) -m pytest -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis -o faulthandler_timeout=3600 $(ARGS)
 
 soak: $(READY) ## long histories of servers under load and faults, checked whole; a report in build/soak
 	@$(PY) -m tests.history.soak $(ARGS)
