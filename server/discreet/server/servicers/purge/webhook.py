@@ -100,6 +100,8 @@ def _kind(error: Exception) -> str:
     inner = error.args[-1] if isinstance(error, urllib3.exceptions.MaxRetryError) and error.args else error
     if isinstance(inner, urllib3.exceptions.SSLError):
         return "the certificate, or the line, cannot be trusted"
+    if isinstance(inner, urllib3.exceptions.NewConnectionError):  # which is a timeout, too, for urllib3
+        return "cannot be reached"
     if isinstance(inner, urllib3.exceptions.TimeoutError):
         return "no answer in time"
     if isinstance(inner, urllib3.exceptions.ProtocolError):
