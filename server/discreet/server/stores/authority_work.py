@@ -206,7 +206,7 @@ class SqlAuthority:
         if query.collector:
             wanted = wanted.where(_revision.collector == query.collector)
         if query.id_prefix:
-            wanted = wanted.where(_latest.record_id.between(query.id_prefix, query.id_prefix + LAST))
+            wanted = wanted.where(_latest.record_id >= query.id_prefix, _latest.record_id <= query.id_prefix + LAST)
         rows = self._on.rows(wanted.order_by(_latest.record_id, _latest.version).limit(PAGE))
         return [record_facts(row) for row in rows]
 

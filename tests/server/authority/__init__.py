@@ -1,0 +1,1 @@
+"""What operators do that stands above single records, over real sockets."""
