@@ -43,8 +43,9 @@ class AsyncGuard(Answering):
         """The stored segments after the one that was shown last, each with its text only if it may be shown now.
 
         `after` names a segment; empty: all are shown again. Where it names none of this answer, nothing comes, and of
-        rows of another principal, session or answer nothing comes either. With `notices`, segments shown before that
-        may no longer be shown come too, as pieces that replace them. A PURGE says: delete the stored copy.
+        rows of another principal, session or answer nothing comes either. With `notices`, segments of before come too
+        where they may no longer be shown or were undecided, as pieces that replace them. A PURGE says: delete the
+        stored copy.
         """
         steps = self._resumption(rows, after, notices=notices)
         answer: Answer | None = None

@@ -100,8 +100,8 @@ def resumption(rows: Iterable[Stored], owner: Owner, undecided: Undecided, after
     """The steps of showing rows again after a segment that was shown last.
 
     Rows of another principal, session or answer are asked about, so that the audit has it, and give no piece; nor does
-    anything where `after` is no segment of this answer. With `notices`, rows shown before that may no longer be shown
-    give a piece that says so.
+    anything where `after` is no segment of this answer. With `notices`, rows shown before give a piece where the reader
+    should see something else now: text that may no longer be shown, and what was undecided and is decided.
     """
     found = members("rows", rows, Stored)
     yield from _told_to_the_audit([row for row in found if not owner.owns(row)])
@@ -125,8 +125,10 @@ def _together(part: Sequence[tuple[Stored, bool]], undecided: Undecided, locale:
     for at, (row, before) in enumerate(part):
         if results[at].expired():
             results[at:] = yield from _asked(rows[at:], undecided, locale)
+        was_text, was_undecided = bool(row.ledger_id), row.segment_id in undecided.held
         piece = _piece(row, results[at].now(), undecided, locale, before=before)
-        if not before or not (piece.allowed or piece.undecided):
+        differs = (was_text and not piece.allowed) or (not was_text and was_undecided)
+        if not before or (differs and not piece.undecided):
             yield piece
 
 

@@ -140,6 +140,18 @@ def test_segments_shown_before_that_may_no_longer_be_are_told(guarded: Guarded, 
     ]
 
 
+def test_segments_that_were_undecided_are_told_when_they_are_decided(guarded: Guarded, server: ScriptedServer) -> None:
+    """B6, B10: text that could not be checked when it was due comes in the place of its fixed text, once."""
+    server.script = lambda request, _: (_ for _ in ()).throw(Refused(grpc.StatusCode.INTERNAL, "lost"))
+    pieces = list(guarded.stream(answer_of("s0", "s1")))
+    rows = [*_stored(guarded, *pieces), row("s2", disclosure="It was refused."), row("s3", "l3", "text 3")]
+    assert guarded.resume(rows, after="s3", notices=True) == []
+    server.reset()
+    told = guarded.resume(rows, after="s3", notices=True)
+    assert [(piece.text, piece.replaces) for piece in told] == [(text_of("s0"), True), (text_of("s1"), True)]
+    assert guarded.resume(rows, after="s3", notices=True) == []
+
+
 def test_rows_without_text_have_their_fixed_text(guarded: Guarded, server: ScriptedServer) -> None:
     """B3: what was refused, purged, or not stored in time, is shown as its fixed text, and never as nothing."""
     rows = [row("s0", disclosure="It was refused."), row("s1", "l1", "", "It was deleted."), row("s2", "l2")]
