@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -10,11 +11,12 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from discreet.policy.token import Token, encode
-from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
+from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2
 from tests.server.support import TENANT, binding, check, commit, digest, document, ref, segment
 
 AT = Timestamp(seconds=1_700_000_000)
 LATER = Timestamp(seconds=1_800_000_000)
+SOON = Timestamp(seconds=int(time.time()) + 3_600)
 TOKEN = encode(Token("ab" * 16, 1, 1))
 MARK = "ZZlone-surrogateZZ"
 LONE = b"\xed\xa0\x80" + b"a" * (len(MARK) - 3)
@@ -74,6 +76,11 @@ def _document() -> index_pb2.DocumentInput:
 
 _ASK: dict[str, Any] = {"locale": "en", "min_token": TOKEN}
 _ONE: dict[str, Any] = {"tenant": TENANT, "record": ref(), "reason": "why"}
+_SAID: dict[str, Any] = {"tenant": TENANT, "reason": "why"}
+_TICKETED: dict[str, Any] = {**_SAID, "ticket": "T-1"}
+_QUERY = index_pb2.RecordQuery(
+    source_label="handbook", record_id_prefix="a", scope="staff", collector="collector", as_of_before=AT
+)
 
 VALID: dict[str, tuple[str, Message]] = {
     "Check": ("agent", check(_segment(), **_ASK)),
@@ -89,7 +96,7 @@ VALID: dict[str, tuple[str, Message]] = {
         ),
     ),
     "Supersede": ("operator", index_pb2.SupersedeRequest(successor=ref(version="2"), **_ONE)),
-    "Suspend": ("operator", index_pb2.SuspendRequest(**_ONE)),
+    "Suspend": ("operator", index_pb2.SuspendRequest(until=SOON, **_ONE)),
     "Resume": ("operator", index_pb2.ResumeRequest(**_ONE)),
     "SetScopes": ("operator", index_pb2.SetScopesRequest(scopes=["public"], **_ONE)),
     "RecordAssessment": ("operator", index_pb2.RecordAssessmentRequest(expires_at=LATER, **_ONE)),
@@ -98,6 +105,33 @@ VALID: dict[str, tuple[str, Message]] = {
         "operator",
         index_pb2.RevokeRetentionRequest(ticket="T-1", purge_not_before=LATER, dry_run_digest=digest("d"), **_ONE),
     ),
+    "RevokeRetention of all versions": (
+        "operator",
+        index_pb2.RevokeRetentionRequest(all_versions_of="a", **_TICKETED),
+    ),
+    "RevokeRetention of a source": ("operator", index_pb2.RevokeRetentionRequest(source_label="handbook", **_TICKETED)),
+    "RevokeRetention of a query": ("operator", index_pb2.RevokeRetentionRequest(query=_QUERY, **_TICKETED)),
+    "RevokeRetention of a list": (
+        "operator",
+        index_pb2.RevokeRetentionRequest(records=index_pb2.RecordRefs(records=[ref()]), **_TICKETED),
+    ),
+    "Freeze": ("operator", authority_pb2.FreezeRequest(source_label="handbook", until=SOON, **_SAID)),
+    "Unfreeze": ("operator", authority_pb2.UnfreezeRequest(freeze_id="f", **_SAID)),
+    "ListFreezes": ("operator", authority_pb2.ListFreezesRequest(tenant=TENANT)),
+    "ListTombstones": (
+        "operator",
+        authority_pb2.ListTombstonesRequest(
+            tenant=TENANT, record_id="a", digest=digest("d"), page_size=1, page_token="x"
+        ),
+    ),
+    "LiftTombstone": ("operator", authority_pb2.LiftTombstoneRequest(tombstone_id="t", **_TICKETED)),
+    "ListApprovals": ("operator", authority_pb2.ListApprovalsRequest(tenant=TENANT, page_size=1, page_token="x")),
+    "Approve": ("operator", authority_pb2.ApproveRequest(approval_id="a", **_SAID)),
+    "Reject": ("operator", authority_pb2.RejectRequest(approval_id="a", **_SAID)),
+    "PlaceHold": ("operator", purge_pb2.PlaceHoldRequest(record=ref(), **_TICKETED)),
+    "PlaceHold on a source": ("operator", purge_pb2.PlaceHoldRequest(source_label="handbook", **_TICKETED)),
+    "LiftHold": ("operator", purge_pb2.LiftHoldRequest(hold_id="h", **_TICKETED)),
+    "ListHolds": ("operator", purge_pb2.ListHoldsRequest(tenant=TENANT)),
     "GrantScope": (
         "operator",
         index_pb2.GrantScopeRequest(
@@ -145,6 +179,8 @@ REQUIRED = frozenset(
     evidence[0].version evidence[0].digest evidence[0].source_label evidence[0].scopes[0]
     evidence[0].origin evidence[0].formula evidence[0].inputs evidence[0].of[0].record_id
     evidence[0].of[0].version evidence[0].inputs[0].record_id evidence[0].inputs[0].version
+    freeze_id hold_id tombstone_id approval_id records.records records.records[0].record_id
+    records.records[0].version
     """.split()
 )
 """Fields that may not be missing or empty, by path, wherever a message has them."""
@@ -155,6 +191,8 @@ OPTIONAL = {
     "QueryDecisions": {"tenant", "session_id", "principal_id", "reason", "moment"},
     "Explain": {"tenant"},
     "SetScopes": {"scopes"},
+    "PlaceHold": {"record.version"},
+    "Unfreeze": {"tenant"},
 }
 """Where a path of REQUIRED may be left out after all."""
 
@@ -166,6 +204,7 @@ UNIQUE = (
     "scopes",
     "documents",
     "evidence",
+    "records.records",
 )
 """Lists whose entries must differ."""
 
