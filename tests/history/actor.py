@@ -10,24 +10,39 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import grpc
+from google.protobuf.message import Message
 
 from discreet.client import Answer, Binding, Moment, Result, Segment, Verdict
 from discreet.policy.token import decode
+from discreet.v1 import authority_pb2, index_pb2, purge_pb2
 from tests.history import changes
-from tests.history.changes import Asked
+from tests.history.changes import Asked, Block
 from tests.history.events import NO_SEQ, Call, Change, Outcome, Told
 from tests.history.sites import Site
-from tests.history.world import KINDS, PRINCIPALS, RECORDS_PER_BLOCK, VERSION, World, record_of, ref_of
+from tests.history.world import (
+    HOLDERS,
+    KINDS,
+    PRINCIPALS,
+    RECORDS_PER_BLOCK,
+    TENANT,
+    VERSION,
+    World,
+    label_of,
+    record_of,
+    ref_of,
+)
 from tests.server.messages import digest
 
 PAUSE_S = 0.05
 """How long a client waits after a call that nobody answered: a server is on its way back."""
 REMEMBERED = 300
 """Segments that a client may ask to see again."""
+ACKS_MAX = 20
+FREEZE_US = 400_000
 WRITTEN = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN", "INTERNAL", "ABORTED"})
 """Status codes that leave open whether a change was written."""
 
@@ -42,10 +57,12 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How often a client does what, of all its calls. The rest are commits and replays."""
+    """How often a client does what, of all its calls. The rest are commits."""
 
     revoke: float
     change: float = 0.14
+    acknowledge: float = 0.02
+    put_back: float = 0.01
     replay: float = 0.24
     check: float = 0.05
     repeat: float = 0.04
@@ -65,7 +82,8 @@ class Actor:
     _number: int = 0
     _done: float = 0.0
     _kept: deque[Kept] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    _blocks: deque[tuple[str, str]] = field(default_factory=deque)
+    _blocks: deque[Block] = field(default_factory=deque)
+    _revoked: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     @property
     def principal(self) -> str:
@@ -88,6 +106,8 @@ class Actor:
             (self.habits.replay, self._replay),
             (self.habits.check, self._check),
             (self.habits.repeat, self._repeat),
+            (self.habits.acknowledge, self._acknowledge),
+            (self.habits.put_back, self._put_back),
         ):
             dice -= share
             if dice < 0:
@@ -153,34 +173,83 @@ class Actor:
     # --- what operators do
 
     async def _revoke(self) -> None:
-        await self._asked(changes.revoke(self._ref(), self._mark, later=self.chance.random() < 0.2))
+        ref = self._ref()
+        dice = self.chance.random()
+        extent, keys = changes.one_version(ref)
+        if dice < 0.01:
+            extent, keys = changes.whole_source(ref)
+        elif dice < 0.03:
+            extent, keys = changes.by_query(ref, self.world.block(self._block()))
+        elif dice < 0.09:
+            extent, keys = changes.several([ref, self._ref()])
+        elif dice < 0.17:
+            extent, keys = changes.all_versions(ref)
+        elif dice < 0.25:
+            extent.dry_run = True
+        asked = changes.revoke(extent, () if extent.dry_run else keys, self._mark, later=self.chance.random() < 0.2)
+        outcome, _ = await self._asked(asked)
+        if outcome is Outcome.ANSWERED:
+            self._revoked.extend(key.removeprefix("ref:") for key in asked.change.keys if key.startswith("ref:"))
 
     async def _change(self) -> None:
-        if self._blocks and self.chance.random() < 0.6:
-            kind, ref = self._blocks.popleft()
-            await self._asked(changes.undone(kind, ref, self.principal, self._mark))
+        if self._blocks and self.chance.random() < 0.7:
+            await self._asked(changes.undone(self._blocks.popleft(), self.principal, self._mark))
             return
         ref = self._ref()
-        asked = self.chance.choice((
-            lambda: changes.suspend(ref, self._mark, self.chance),
+        label = label_of(record_of(ref))
+        asked = self.chance.choices((
             lambda: changes.suspend(ref, self._mark, self.chance),
             lambda: changes.set_scopes(ref, self._mark, away=True),
             lambda: changes.assess(ref, self._mark, ended=True),
             lambda: changes.reach(ref, self._mark, lost=True),
             lambda: changes.supersede(ref, self._mark, named=True),
             lambda: changes.withdraw(self.principal, self._mark),
-        ))()  # fmt: skip
-        self._blocks.append((asked.undo, ref))
-        await self._asked(asked)
+            lambda: changes.hold(f"ref:{ref}", self._mark),
+            lambda: changes.hold(f"label:{label}", self._mark),
+            lambda: changes.freeze(label, self._mark, FREEZE_US),
+            lambda: changes.freeze("", self._mark, FREEZE_US // 4),
+        ), (40, 20, 20, 20, 20, 20, 16, 1, 4, 1))[0]()  # fmt: skip
+        outcome, made = await self._asked(asked)
+        if outcome is not Outcome.REFUSED and (made or asked.undo not in {"unfreeze", "lift"}):
+            self._blocks.append(Block(asked.undo, ref, asked.change.keys[0], made))
 
-    async def _asked(self, asked: Asked) -> None:
+    async def _put_back(self) -> None:
+        if not self._revoked:
+            await self._commit()
+            return
+        await self._asked(changes.put_back(self.chance.choice(self._revoked), self._mark))
+
+    async def _acknowledge(self) -> None:
+        """What a holder does: takes what its stream says, and answers each item, mostly well."""
+        holder = self.chance.choice(HOLDERS)
+        message = await self._site.watched(holder)
+        if message is None:
+            await self._commit()
+            return
+        request = purge_pb2.AckPurgeRequest(tenant=TENANT)
+        for item in message.items[:ACKS_MAX]:
+            outcome = self.chance.choices(("PURGED", "NOT_FOUND", "FAILED"), (85, 10, 5))[0]
+            request.acks.add(order_id=item.order_id, item=item.item, outcome=f"PURGE_OUTCOME_{outcome}")
+        for recheck in message.rechecks[:ACKS_MAX]:
+            outcome = self.chance.choices(("ABSENT", "PRESENT"), (90, 10))[0]
+            request.acks.add(order_id=recheck.order_id, item=recheck.item, outcome=f"PURGE_OUTCOME_{outcome}")
+        for ack in request.acks:
+            ack.reason = "busy" if ack.outcome == purge_pb2.PURGE_OUTCOME_FAILED else ""
+        if request.acks:
+            await self._asked(Asked(holder, request, Change("acknowledged", (), False, self._mark, holder)))
+        else:
+            await self._commit()
+
+    async def _asked(self, asked: Asked) -> tuple[Outcome, str]:
+        """How the change ended, and the id of what it made."""
         began = time.monotonic_ns()
         seq = policy = NO_SEQ
-        change: Change = asked.change
+        change, made = asked.change, ""
         try:
             answer = await self._site.call(asked.identity, asked.request)
             token = decode(getattr(answer, "token"))  # noqa: B009 - every answer to a change has one
             seq, policy, outcome = token.seq, token.policy_revision, Outcome.ANSWERED
+            change, made = _learnt(change, asked.request, answer)
         except grpc.aio.AioRpcError as error:
             outcome = Outcome.UNKNOWN if error.code().name in WRITTEN else Outcome.REFUSED
         ended, wall = time.monotonic_ns(), changes.now_us()
@@ -190,6 +259,7 @@ class Actor:
         )
         if outcome is Outcome.UNKNOWN:
             await self._go_elsewhere()
+        return outcome, made
 
     # --- choices
 
@@ -205,8 +275,11 @@ class Actor:
         self._at = (self._at + 1) % len(self.sites)
         await asyncio.sleep(PAUSE_S)
 
+    def _block(self) -> int:
+        return min(int(self._done * self.world.blocks), self.world.blocks - 1)
+
     def _ref(self) -> str:
-        block = min(int(self._done * self.world.blocks), self.world.blocks - 1)
+        block = self._block()
         if block and self.chance.random() < 0.15:
             block -= 1
         place = min(self.chance.randrange(RECORDS_PER_BLOCK), self.chance.randrange(RECORDS_PER_BLOCK))
@@ -227,3 +300,19 @@ def _told(result: Result, segment: Segment, key: str, ledger_id: str = "") -> To
     return Told(
         key, result.ledger_id or ledger_id, segment.kind, refs, result.verdict.name, result.reason.name, order, decided
     )
+
+
+def _learnt(change: Change, request: Message, answer: Message) -> tuple[Change, str]:
+    """The change with what its answer tells of it: the id of what was made, what became of items or of a record."""
+    if isinstance(answer, authority_pb2.FreezeResponse):
+        return replace(change, instance=answer.freeze_id), answer.freeze_id
+    if isinstance(answer, purge_pb2.PlaceHoldResponse):
+        return replace(change, instance=answer.hold_id), answer.hold_id
+    if isinstance(answer, index_pb2.PutDocumentsResponse):
+        return replace(change, instance=index_pb2.PutOutcome.Kind.Name(answer.outcomes[0].kind)), ""
+    if isinstance(answer, purge_pb2.AckPurgeResponse) and isinstance(request, purge_pb2.AckPurgeRequest):
+        given = {(ack.order_id, ack.item): purge_pb2.PurgeOutcome.Name(ack.outcome) for ack in request.acks}
+        kept = (one for one in answer.outcomes if not one.refused)
+        names = (f"{one.order_id}/{one.item}/{given[one.order_id, one.item]}" for one in kept)
+        return replace(change, keys=tuple(name.replace("PURGE_OUTCOME_", "") for name in names)), ""
+    return change, ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from google.protobuf.message import Message
 
-from discreet.v1 import index_pb2
+from discreet.v1 import authority_pb2, index_pb2, purge_pb2
 from tests.history.events import NEVER, Change
 from tests.history.world import (
     DESK,
@@ -16,7 +18,10 @@ from tests.history.world import (
     SUCCESSOR,
     TENANT,
     VERSION,
+    document,
+    label_of,
     record_of,
+    ref_of,
     scopes_of,
 )
 
@@ -110,19 +115,105 @@ def grant(principal: str, mark: str) -> Asked:
     return Asked("operator", request, Change("granted", (f"desk:{principal}",), False, mark))
 
 
-def revoke(ref: str, mark: str, *, later: bool) -> Asked:
-    """Revokes a version for good; `later`: its purge is due only after a while."""
-    request = _record(index_pb2.RevokeRetentionRequest(ticket="T-1"), ref, mark)
-    assert isinstance(request, index_pb2.RevokeRetentionRequest)
+def revoke(extent: index_pb2.RevokeRetentionRequest, keys: tuple[str, ...], mark: str, *, later: bool) -> Asked:
+    """Revokes an extent for good; `later`: its purge is due only after a while."""
+    extent.tenant, extent.reason, extent.ticket = TENANT, mark, "T-1"
     due = now_us() + SOON_US if later else 0
     if later:
-        request.purge_not_before.FromMicroseconds(due)
-    return Asked("operator", request, Change("revoked", (f"ref:{ref}",), True, mark, due_us=due))
+        extent.purge_not_before.FromMicroseconds(due)
+    return Asked("operator", extent, Change("revoked", keys, True, mark, due_us=due))
 
 
-def undone(kind: str, ref: str, principal: str, mark: str) -> Asked:
-    """What ends a change that blocks a record, or a principal."""
-    match kind:
+def one_version(ref: str) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
+    """The extent of one version, and the keys that it covers."""
+    request = index_pb2.RevokeRetentionRequest()
+    request.record.record_id, request.record.version = record_of(ref), VERSION
+    return request, (f"ref:{ref}",)
+
+
+def all_versions(ref: str) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
+    """All versions of a record."""
+    return index_pb2.RevokeRetentionRequest(all_versions_of=record_of(ref)), (f"ref:{ref}",)
+
+
+def several(refs: Sequence[str]) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
+    """A list of versions."""
+    request = index_pb2.RevokeRetentionRequest()
+    for ref in dict.fromkeys(refs):
+        request.records.records.add(record_id=record_of(ref), version=VERSION)
+    return request, tuple(f"ref:{ref}" for ref in dict.fromkeys(refs))
+
+
+def by_query(ref: str, block: Sequence[str]) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
+    """All records whose ids begin as this one's does."""
+    prefix = record_of(ref)[:-1]
+    request = index_pb2.RevokeRetentionRequest()
+    request.query.record_id_prefix = prefix
+    return request, tuple(f"ref:{ref_of(record_id)}" for record_id in block if record_id.startswith(prefix))
+
+
+def whole_source(ref: str) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
+    """A source, as a standing fact."""
+    label = label_of(record_of(ref))
+    return index_pb2.RevokeRetentionRequest(source_label=label), (f"label:{label}",)
+
+
+def freeze(label: str, mark: str, for_us: int) -> Asked:
+    """Freezes a source, or with an empty label the tenant."""
+    until = now_us() + for_us
+    request = authority_pb2.FreezeRequest(tenant=TENANT, source_label=label, reason=mark)
+    request.until.FromMicroseconds(until)
+    key = f"label:{label}" if label else "tenant"
+    return Asked("operator", request, Change("frozen", (key,), True, mark, until_us=until), "unfreeze")
+
+
+def unfreeze(freeze_id: str, key: str, mark: str) -> Asked:
+    """Ends a freeze."""
+    request = authority_pb2.UnfreezeRequest(tenant=TENANT, freeze_id=freeze_id, reason=mark)
+    return Asked("operator", request, Change("frozen", (key,), False, mark, freeze_id))
+
+
+def hold(key: str, mark: str) -> Asked:
+    """Places a legal hold on a version, or on a source."""
+    request = purge_pb2.PlaceHoldRequest(tenant=TENANT, reason=mark, ticket=mark)
+    kind, _, name = key.partition(":")
+    if kind == "label":
+        request.source_label = name
+    else:
+        request.record.record_id, request.record.version = record_of(name), VERSION
+    return Asked("operator", request, Change("held", (key,), True, mark), "lift")
+
+
+def lift(hold_id: str, key: str, mark: str) -> Asked:
+    """Lifts a hold."""
+    request = purge_pb2.LiftHoldRequest(tenant=TENANT, hold_id=hold_id, reason=mark, ticket=mark)
+    return Asked("operator", request, Change("held", (key,), False, mark, hold_id))
+
+
+def put_back(ref: str, mark: str) -> Asked:
+    """Registers a record again as it was; where it was revoked it is refused, else nothing changes."""
+    given = [document(record_of(ref))]
+    request = index_pb2.PutDocumentsRequest(tenant=TENANT, documents=given)
+    return Asked("collector", request, Change("put", (f"ref:{ref}",), False, mark))
+
+
+class Block(NamedTuple):
+    """A change that forbids, to be ended later. `instance`: the id that its answer gave it, where it has one."""
+
+    undo: str
+    ref: str
+    key: str
+    instance: str = ""
+
+
+def undone(block: Block, principal: str, mark: str) -> Asked:
+    """What ends a change that blocks a record, a source or a principal."""
+    ref = block.ref
+    match block.undo:
+        case "unfreeze":
+            return unfreeze(block.instance, block.key, mark)
+        case "lift":
+            return lift(block.instance, block.key, mark)
         case "resume":
             return resume(ref, mark)
         case "set_scopes":
@@ -136,4 +227,4 @@ def undone(kind: str, ref: str, principal: str, mark: str) -> Asked:
         case "grant":
             return grant(principal, mark)
         case _:
-            raise ValueError(f"nothing ends {kind}")
+            raise ValueError(f"nothing ends {block.undo}")

@@ -13,7 +13,7 @@ from tests.history.events import NO_SEQ, Call, Outcome, Told
 from tests.history.final import Final
 from tests.history.intervals import Blocked
 from tests.history.ledger import ledger_agrees
-from tests.history.purging import orders_agree, purges_are_due
+from tests.history.purging import nothing_is_brought_back, orders_agree, purges_are_due
 from tests.history.serial import At, Serial
 from tests.history.violation import Violation
 from tests.history.world import keys_of, roots_of
@@ -28,6 +28,7 @@ def violations(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
     yield from numbers_are_whole(final)
     yield from numbers_agree_with_time(calls, final)
     yield from purges_are_due(calls)
+    yield from nothing_is_brought_back(calls)
     yield from ledger_agrees(calls, final)
     yield from orders_agree(calls, final)
     yield from verdicts_follow(calls, final)

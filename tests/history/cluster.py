@@ -11,10 +11,11 @@ from pathlib import Path
 
 from tests.history.reading_back import Place
 from tests.history.relay import Relay
-from tests.server.support import Spawned, spawn
+from tests.history.serving import Server, start
 
 PAUSES_S = (0.02, 0.3, 1.2)
 """How long a stopped server stays so: shorter and longer than what others wait for."""
+FAULTS = ("kill", "cut", "pause", "cut")
 PG_SOCKET = ".s.PGSQL.5432"
 SERVERS = {"sqlite": 1, "postgresql": 3}
 """A SQLite file has one server; workers beside it come later."""
@@ -28,7 +29,7 @@ class Cluster:
     policy: Path
     place: Place
     faults: Counter[str] = field(default_factory=Counter)
-    _servers: list[Spawned] = field(default_factory=list)
+    _servers: list[Server] = field(default_factory=list)
     _relays: list[Relay] = field(default_factory=list)
 
     async def start(self) -> None:
@@ -48,36 +49,27 @@ class Cluster:
         await self._relays[-1].start()
 
     def _socket(self, identity: str) -> Path:
-        return Path(self._addresses(0)[identity].removeprefix("unix:"))
-
-    def _addresses(self, number: int) -> dict[str, str]:
-        """The addresses of a server, by identity."""
-        sockets = self._servers[number].ready["sockets"]
-        assert isinstance(sockets, dict)
-        return {name: f"unix:{path}" for name, path in sockets.items()}
+        return Path(self._servers[0].sockets[identity].removeprefix("unix:"))
 
     def sites(self) -> list[dict[str, str]]:
         """Where clients may go: each server, and the first one over a line that is cut now and then."""
-        found = [self._addresses(number) for number in range(len(self._servers))]
+        found = [server.sockets for server in self._servers]
         return [*found, found[0] | {"agent": f"unix:{self.directory}/r/agent.sock"}]
 
-    async def _spawn(self, number: int) -> Spawned:
+    async def _spawn(self, number: int) -> Server:
         url = self.place.url
         directory = self.directory / f"v{number}"
         if number == 0 and self.place.kind == "postgresql":
             url = f"{url.partition('host=')[0]}host={directory}/pg"
-        given = {"db": url, "instance": f"v{number}", "log_level": "error", "grace_s": 5.0}
-        return await spawn(directory, self.policy, **given)
+        return await start(directory, self.policy, url)
 
     async def fault(self, chance: random.Random) -> None:
         """One misfortune."""
         number = chance.randrange(len(self._servers))
-        kind = chance.choice(("kill", "pause", "cut", "cut"))
+        kind = FAULTS[sum(self.faults.values()) % len(FAULTS)]
         self.faults[kind] += 1
         if kind == "kill":
-            self._servers[number].process.kill()
-            await self._servers[number].process.wait()
-            await self._servers[number].lines.close()
+            await self._servers[number].kill()
             self._servers[number] = await self._spawn(number)
         elif kind == "pause":
             process = self._servers[number].process

@@ -116,5 +116,7 @@ class Final:
     withheld: dict[int, frozenset[str]] = field(default_factory=dict)
     """The kinds that each policy revision withholds."""
     orders: list[Order] = field(default_factory=list)
-    holders: dict[str, tuple[str, tuple[str, ...], int]] = field(default_factory=dict)
-    """Kind, labels (none: all) and number of each holder that was registered."""
+    holders: dict[str, str] = field(default_factory=dict)
+    """The kind of each holder, all of them registered before the first revoke, for all sources."""
+    done: dict[str, bool] = field(default_factory=dict)
+    """What a server said of each order at the end: whether it is done."""

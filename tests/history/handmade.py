@@ -99,4 +99,6 @@ def final() -> Final:
         standing=[StandingState(10, "hold", "hold-1", False, "", A, NEVER)],
         withheld={1: frozenset({"table"})},
         orders=[Order("o1", 8, 0, (Item(1, "l1", "", (part,)), Item(2, "", A, ())))],
+        holders={"store": "SEGMENT_STORE"},
+        done={"o1": True},
     )

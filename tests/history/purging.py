@@ -12,6 +12,8 @@ from tests.history.violation import Violation
 from tests.history.world import keys_of, label_of, record_of
 
 DONE = frozenset({"PURGED", "NOT_FOUND"})
+GONE = DONE | {"ABSENT"}
+"""Answers that say that an item is there no more."""
 
 
 def purges_are_due(calls: Sequence[Call]) -> Iterator[Violation]:
@@ -41,7 +43,18 @@ def _purge(call: Call, told: Told, revokes: dict[str, list[Call]], held: Blocked
             yield Violation("purged under a hold", f"{call.name}: {told.refs} after {hold.by.name}")
 
 
-def orders_agree(_calls: Sequence[Call], final: Final) -> Iterator[Violation]:
+def nothing_is_brought_back(calls: Sequence[Call]) -> Iterator[Violation]:
+    """What was revoked is registered by no call that began after the revoke returned."""
+    revoked = Blocked(call for call in calls if call.change is not None and call.change.register == "revoked")
+    for call in calls:
+        if call.change is None or call.change.register != "put" or call.outcome is not Outcome.ANSWERED:
+            continue
+        for key in call.change.keys:
+            if call.change.instance != "KIND_REFUSED" and revoked.by(key, call.began, call.ended) is not None:
+                yield Violation("brought back", f"{call.name}: {key}, {call.change.instance}")
+
+
+def orders_agree(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
     """Each order names what was committed on what it revoked, and is done only where everything was answered."""
     resting: dict[str, list[str]] = defaultdict(list)
     for row in final.ledger.values():
@@ -49,20 +62,52 @@ def orders_agree(_calls: Sequence[Call], final: Final) -> Iterator[Violation]:
             resting[root].append(row.ledger_id)
     for order in final.orders:
         yield from _covers(order, final, resting)
-        for item in order.items:
-            for part in item.parts:
-                if part.state in DONE and part.state not in part.answers:
-                    yield Violation("done unanswered", f"{order.order_id} item {item.item} at {part.holder}")
+        yield from _parts(order, final)
+        open_parts = [part for item in order.items for part in item.parts if part.state not in DONE]
+        if final.done.get(order.order_id, not open_parts) is bool(open_parts):
+            yield Violation("done or not", f"{order.order_id} has {len(open_parts)} open, the server says otherwise")
+    yield from _answers(calls, final)
+
+
+def _parts(order: Order, final: Final) -> Iterator[Violation]:
+    """One part of each item for each holder that may keep it; done only by an answer that says so."""
+    for item in order.items:
+        kind = "SEGMENT_STORE" if item.ledger_id else "DOCUMENT_STORE"
+        should = sorted(holder for holder, of in final.holders.items() if of == kind)
+        if sorted(part.holder for part in item.parts) != should:
+            yield Violation("not handed out", f"{order.order_id} item {item.item} at {item.parts}, not {should}")
+        for part in item.parts:
+            if part.state in DONE and not GONE.intersection(part.answers):
+                yield Violation("done unanswered", f"{order.order_id} item {item.item} at {part.holder}")
+
+
+def _answers(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
+    """What a holder was told is taken down is there."""
+    said = {
+        (order.order_id, item.item, part.holder): set(part.answers)
+        for order in final.orders
+        for item in order.items
+        for part in item.parts
+    }
+    for call in calls:
+        if call.change is None or call.change.register != "acknowledged" or call.outcome is not Outcome.ANSWERED:
+            continue
+        for key in call.change.keys:
+            order_id, item, outcome = key.split("/")
+            found = said.get((order_id, int(item), call.change.instance))
+            if found is None or (outcome not in found and not found & GONE):
+                yield Violation("answer lost", f"{call.name}: {key} at {call.change.instance}, there is {found}")
 
 
 def _covers(order: Order, final: Final, resting: dict[str, list[str]]) -> Iterator[Violation]:
     refs = {ref for ref, states in final.records.items() if any(state.order_id == order.order_id for state in states)}
-    sources = [row for row in final.standing if row.fact == "source-revoke" and row.fact_id == order.order_id]
-    labels = {row.label for row in sources if not row.ends}
-    refs |= {
-        ref for ref, states in final.records.items() if label_of(record_of(ref)) in labels and states[0].seq < order.seq
-    }
-    should = {ledger_id for ref in refs for ledger_id in resting[ref] if final.ledger[ledger_id].seq < order.seq}
+    under: set[str] = set()
+    for row in final.standing:
+        if row.fact == "source-revoke" and row.fact_id == order.order_id and not row.ends:
+            under = {ref for ref in final.records if label_of(record_of(ref)) == row.label}
+            refs |= {ref for ref in under if not _revoked_before(final, ref, order.seq)}
+    rests_on = under if under and refs else refs
+    should = {ledger_id for ref in rests_on for ledger_id in resting[ref] if final.ledger[ledger_id].seq < order.seq}
     named = [item.ledger_id for item in order.items if item.ledger_id]
     if len(named) != len(set(named)):
         yield Violation("an item twice", order.order_id)
@@ -71,5 +116,9 @@ def _covers(order: Order, final: Final, resting: dict[str, list[str]]) -> Iterat
     for ledger_id in set(named) - should:
         yield Violation("covered without cause", f"{order.order_id} names {ledger_id}")
     records = {item.ref for item in order.items if item.ref}
-    for ref in records ^ refs:
+    for ref in sorted(records ^ refs):
         yield Violation("not covered" if ref in refs else "covered without cause", f"{order.order_id}: {ref}")
+
+
+def _revoked_before(final: Final, ref: str, seq: int) -> bool:
+    return any(state.revoked and state.seq < seq for state in final.records[ref])

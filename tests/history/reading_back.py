@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from discreet.policy.words import PurgeOutcome, PurgeState
+from discreet.policy.words import HolderKind, PurgeOutcome, PurgeState
 from discreet.v1 import audit_pb2, disclosure_pb2
 from tests.history.events import NEVER
 from tests.history.final import (
@@ -27,6 +27,7 @@ from tests.history.final import (
     RecordState,
     StandingState,
 )
+from tests.history.world import VERSION
 
 NUMBERED = {
     "change": "SELECT seq FROM change",
@@ -37,6 +38,7 @@ NUMBERED = {
     "holder_event": "SELECT seq FROM holder_event",
     "purge_order": "SELECT seq FROM purge_order",
     "purge_answer": "SELECT DISTINCT seq FROM purge_answer",
+    "purge_notice": "SELECT seq FROM purge_notice",
 }
 """Where the numbers of the order stand, each event once. Facts of every kind are named by `change`."""
 NAMED_BY_CHANGE = ("SELECT revision FROM record_revision", "SELECT seq FROM grant_event",
@@ -80,6 +82,8 @@ def read_back(place: Place, withheld_by: Callable[[str], frozenset[str]]) -> Fin
         row[0]: withheld_by(row[1]) for row in place.rows("SELECT number, commit_id FROM policy_revision")
     }
     final.orders = list(_orders(place))
+    held = place.rows("SELECT holder, kind FROM holder_event ORDER BY seq")
+    final.holders = {holder: HolderKind(kind).name for holder, kind in held}
     final.broken_links += _unnamed(place, set(final.numbered["change"]))
     return final
 
@@ -179,7 +183,7 @@ _STANDING = "SELECT seq, fact, fact_id, ends, label, record_id, version, until F
 
 def _standing(row: tuple[Any, ...]) -> StandingState:
     seq, fact, fact_id, ends, label, record_id, version, until = row
-    ref = f"{record_id}@{version}" if record_id else ""
+    ref = f"{record_id}@{version or VERSION}" if record_id else ""
     return StandingState(seq, fact, fact_id, bool(ends), label, ref, NEVER if until is None else until)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.v1 import index_pb2
+from discreet.v1 import index_pb2, purge_pb2
 from tests.history.checking import violations
 from tests.history.cluster import Cluster
 from tests.history.events import Call, read_calls
@@ -24,6 +24,7 @@ from tests.history.violation import Violation
 from tests.history.worker import Task
 from tests.history.world import (
     DESK,
+    HOLDERS,
     KINDS,
     PRINCIPALS,
     SUCCESSOR,
@@ -83,10 +84,12 @@ async def run(plan: Plan, place: Place, directory: Path, tell: Callable[[int], N
         await _furnish(plan.world, Site(cluster.sites()[0]))
         workers = [await _worker(plan, number, cluster, directory) for number in range(plan.processes)]
         await _watch(plan, workers, cluster, repo, tell)
+        done = await _done(Site(cluster.sites()[0]))
     finally:
         await cluster.stop()
     calls = list(read_calls(directory / f"calls-{number}" for number in range(plan.processes)))
     final = read_back(place, lambda commit: withheld_kinds(git(repo.path, "show", f"{commit}:rules.yaml")))
+    final.done = done
     wrong = list(violations(calls, final))
     return Outcome(calls, final, wrong, cluster.faults, cluster.lines_cut, time.monotonic() - began)
 
@@ -105,7 +108,25 @@ async def _furnish(world: World, site: Site) -> None:
     for number in range(PRINCIPALS):
         given_to = index_pb2.GrantScopeRequest(tenant=TENANT, principal_id=f"p{number}", scope=DESK, reason="first")
         await site.call("operator", given_to)
+    kinds = (purge_pb2.HOLDER_KIND_SEGMENT_STORE, purge_pb2.HOLDER_KIND_DOCUMENT_STORE)
+    for holder, kind in zip(HOLDERS, kinds, strict=True):
+        registered = purge_pb2.RegisterHolderRequest(tenant=TENANT, holder=holder, kind=kind)
+        await site.call("operator", registered)
     await site.close()
+
+
+async def _done(site: Site) -> dict[str, bool]:
+    """What the server says of each purge order: whether it is done."""
+    found: dict[str, bool] = {}
+    request = purge_pb2.ListPurgeOrdersRequest(tenant=TENANT)
+    while True:
+        answer = await site.call("operator", request)
+        assert isinstance(answer, purge_pb2.ListPurgeOrdersResponse)
+        found |= {order.order_id: order.done for order in answer.orders}
+        request.page_token = answer.next_page_token
+        if not request.page_token:
+            await site.close()
+            return found
 
 
 def _created(answer: object) -> None:
@@ -123,7 +144,7 @@ async def _worker(plan: Plan, number: int, cluster: Cluster, directory: Path) ->
         blocks=plan.world.blocks,
         clients=clients,
         calls=plan.calls // (clients * plan.processes),
-        revoke=min(REVOKED_SHARE * records / plan.calls, 0.1),
+        revoke=min(REVOKED_SHARE * records / plan.calls, 0.08),
         sockets=cluster.sites(),
         file=str(directory / f"calls-{number}"),
     )

@@ -14,6 +14,7 @@ from discreet.v1 import authority_pb2, disclosure_pb2, index_pb2, purge_pb2
 from tests.history.world import TENANT
 
 DEADLINE_S = 4.0
+WATCH_S = 0.5
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_reconnect_backoff_ms", 500),
            ("grpc.initial_reconnect_backoff_ms", 50))  # fmt: skip
 
@@ -43,11 +44,27 @@ class Site:
     async def call(self, identity: str, request: Message) -> Message:
         """The answer to a plain call. Raises grpc.aio.AioRpcError."""
         name, answer = METHODS[type(request).__name__]
-        channel = self._channels.get(identity)
-        if channel is None:
-            channel = self._channels[identity] = grpc.aio.insecure_channel(self._sockets[identity], options=OPTIONS)
-        ask: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(name)
+        ask: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel(identity).unary_unary(name)
         return answer.FromString(await ask(request.SerializeToString(), timeout=DEADLINE_S))
+
+    async def watched(self, holder: str, resume_token: str = "") -> purge_pb2.WatchPurgeOrdersResponse | None:
+        """The first message of a holder's stream; None where there is none soon."""
+        ask: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel(holder).unary_stream(
+            "/discreet.v1.PurgeService/WatchPurgeOrders"
+        )
+        request = purge_pb2.WatchPurgeOrdersRequest(tenant=TENANT, resume_token=resume_token)
+        stream = ask(request.SerializeToString(), timeout=WATCH_S)
+        try:
+            message = await stream.read()
+        except grpc.aio.AioRpcError:
+            return None
+        stream.cancel()
+        return purge_pb2.WatchPurgeOrdersResponse.FromString(message) if isinstance(message, bytes) else None
+
+    def _channel(self, identity: str) -> grpc.aio.Channel:
+        if identity not in self._channels:
+            self._channels[identity] = grpc.aio.insecure_channel(self._sockets[identity], options=OPTIONS)
+        return self._channels[identity]
 
     async def close(self) -> None:
         """Ends all lines."""

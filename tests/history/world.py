@@ -16,6 +16,12 @@ VERSION = "1"
 PRINCIPALS = 8
 DESK = "desk"
 KINDS = ("text", "table", "note")
+HOLDERS = ("answers", "vectors")
+"""A segment store and a document store."""
+RETENTION = (
+    "apiVersion: discreet/v1\nkind: RetentionPolicy\nname: retention\n"
+    "dry-run-above: 100000\npurge-within: 1s\nrecheck-after: 1s\n"
+)
 FOREVER_S = 4_000_000_000
 AS_OF_S = 1_700_000_000
 SUCCESSOR = "successor/of-all"
@@ -146,6 +152,7 @@ def policy_files(world: World, withheld: tuple[str, ...]) -> dict[str, str]:
         )
     return {
         "discreet.yaml": "apiVersion: discreet/v1\nkind: PolicySet\nname: history\nuse-within: 30s\nstore-within: 1s\n",
+        "retention.yaml": RETENTION,
         "sources.yaml": f"apiVersion: discreet/v1\nkind: SourceList\nname: sources\nsources:\n{sources}",
         "rules.yaml": rules,
     }
