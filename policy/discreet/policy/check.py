@@ -11,6 +11,7 @@ from discreet.policy.model import Loaded
 from discreet.policy.owners import owners_of, patterns_of
 from discreet.policy.problems import PolicyProblem, one_a_place
 from discreet.policy.testing import load_tests
+from discreet.policy.testing.revisions import revisions
 from discreet.policy.vocabulary import Seen
 
 
@@ -30,13 +31,15 @@ def check_set(files: Mapping[str, bytes]) -> Report:
     A warning holds in all environments: what a parameter switches off in one of them is meant. Raises nothing for any
     bytes.
     """
-    _, of_tests = load_tests(files)
+    tests, of_tests = load_tests(files)
     found, warned = [*of_tests], list[set[PolicyProblem]]()
     seen, loaded = Seen(), Loaded()
     for environment in environments_of(files):
         loaded, rules = load_set(files, environment, seen)
         found += loaded.problems
         warned.append(set() if found else {*warnings_of(loaded, rules)})
+    if not found:
+        found = [one for name in environments_of(files) for one in revisions(files, tests, name)[1]]
     placed = one_a_place(found)
     warnings = () if placed else tuple(sorted(set.intersection(*warned)))
     patterns = patterns_of(loaded)

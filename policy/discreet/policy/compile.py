@@ -13,7 +13,7 @@ from discreet.policy.bundle import FILES_MAX, SET_BYTES_MAX, bundle_digest, look
 from discreet.policy.cel import CelError, Condition
 from discreet.policy.facts import Micros
 from discreet.policy.model import Loaded, Placed, PolicySet, RuleItem, SourceItem, load
-from discreet.policy.model.parameters import SET_FILE
+from discreet.policy.model.parameters import SET_FILE, Given
 from discreet.policy.naming import condition_problem, vocabulary_of
 from discreet.policy.owners import owner_problems, owners_of, patterns_of
 from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem
@@ -27,21 +27,30 @@ from discreet.policy.words import LOCALES, Grounding
 
 
 def compile_set(
-    files: Mapping[str, bytes], *, commit: str, number: int, dirty: bool, environment: str = ""
+    files: Mapping[str, bytes],
+    *,
+    commit: str,
+    number: int,
+    dirty: bool,
+    environment: str = "",
+    given: Placed[Given] | None = None,
 ) -> Snapshot:
     """Returns the compiled policy revision of a folder's files. Raises PolicyProblems with all that is wrong.
 
     `files` maps paths below the folder, with `/`, to contents; what is no policy file is ignored. `environment` names
-    one of those that the set declares; a set that declares any is compiled for one of them.
+    one of those that the set declares; a set that declares any is compiled for one of them. `given` are values of
+    parameters that stand over that environment's.
     """
-    loaded, rules = load_set(files, environment)
+    loaded, rules = load_set(files, environment, given=given)
     if loaded.problems:
         raise PolicyProblems(loaded.problems)
     snapshot = _snapshot(loaded, rules, commit=commit, number=number, dirty=dirty)
     return replace(snapshot, digest=bundle_digest(files, environment), environment=environment)
 
 
-def load_set(files: Mapping[str, bytes], environment: str = "", seen: Seen | None = None) -> tuple[Loaded, list[Rule]]:
+def load_set(
+    files: Mapping[str, bytes], environment: str = "", seen: Seen | None = None, given: Placed[Given] | None = None
+) -> tuple[Loaded, list[Rule]]:
     """Returns the documents of a folder with all their problems noted, and the rules that compiled.
 
     `seen` is for who loads the same files in several environments: what was compiled for one is not compiled again.
@@ -49,7 +58,7 @@ def load_set(files: Mapping[str, bytes], environment: str = "", seen: Seen | Non
     wrong_files = _file_problems(files)
     if any(found.code is Code.LIMIT for found in wrong_files):
         return Loaded(problems=wrong_files), []
-    loaded = load(policy_files(files), environment)
+    loaded = load(policy_files(files), environment, given)
     loaded.problems += wrong_files
     loaded.problems += reference_problems(loaded)
     loaded.problems += owner_problems(loaded)

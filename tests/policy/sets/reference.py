@@ -19,7 +19,7 @@ from discreet.policy.json_schema import ALL_KINDS, json_schema, models_in_schema
 from discreet.policy.model import definitions, fields, parameters
 from discreet.policy.model.fields import duration_text
 from discreet.policy.outcome import NEXT, fault_of
-from discreet.policy.testing import load, matrix
+from discreet.policy.testing import load, matrix, revisions
 from discreet.policy.texts_builtin import BUILTIN, TEXT_CHARS_MAX
 from discreet.policy.words import Gate, Reason
 from discreet.policy.yaml import reader, scalars, source
@@ -139,6 +139,7 @@ LIMITS: Final[dict[str, int | str]] = {
     "steps that the rules of one segment share": rules.STEPS_PER_SEGMENT,
     "cases and steps of all tests": load.CASES_MAX,
     "steps of a sequence": load.STEPS_MAX,
+    "policies that sequences switch to": revisions.REVISIONS_MAX,
     "combinations of a matrix": matrix.COMBINATIONS_MAX,
     "problems in one report": problems.PROBLEMS_MAX,
 }

@@ -5,6 +5,8 @@ Knows nothing of the in-memory index: it sends what a collector, an operator and
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,7 +26,7 @@ from discreet.policy.testing.state import binding_of, claim_of, principal_of, re
 from discreet.policy.testing.steps import ActStep, AskStep, SequenceItem
 from discreet.policy.words import ActionTendency, Gate, Next, Reason, RecordKind, Verdict
 from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
-from tests.server.support import Lines
+from tests.server.support import Line, Lines, PolicyRepo, eventually
 
 
 class Said(NamedTuple):
@@ -78,10 +80,36 @@ class Setting:
 
 
 @dataclass(slots=True)
+class Publishing:
+    """The policy repository of a server: commits the set with other defaults of its parameters, and waits for each."""
+
+    repo: PolicyRepo
+    lines: Lines
+    text: str
+    """What `discreet.yaml` is, with `default: NAME` for the default of each parameter."""
+    defaults: Mapping[str, object]
+    count: int = 0
+
+    async def publish(self, parameters: Mapping[str, object]) -> None:
+        """Brings a new revision into force, also where it says what the one before said."""
+        self.count += 1
+        text = self.text + f"# {self.count}\n"
+        for name, value in {**self.defaults, **parameters}.items():
+            text = text.replace(f"default: {name}", f"default: {json.dumps(value)}")
+        commit = self.repo.commit({"discreet.yaml": text})
+
+        async def in_force() -> bool:
+            return (await self.lines.operator.status()).policy.commit == commit
+
+        await eventually(in_force)
+
+
+@dataclass(slots=True)
 class OnServer:
     """One sequence against a server, in a tenant of its own."""
 
     lines: Lines
+    publishing: Publishing
     clock: Setting
     tenant: str
     test: PolicyTest
@@ -91,9 +119,12 @@ class OnServer:
     own: dict[tuple[str, str, Ref], tuple[str, str]] = field(default_factory=dict)
     by_name: dict[str, dict[Ref, tuple[str, str]]] = field(default_factory=dict)
     committed: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, disclosure_pb2.CommitRequest] = field(default_factory=dict)
 
     async def begin(self) -> None:
-        """Registers the records of the test and gives its grants."""
+        """Registers the records of the test and gives its grants, under the set as its files say it."""
+        if self.publishing.count:
+            await self.publishing.publish({})
         for item in self.test.records:
             await self.put(item, None)
         for grant in self.test.grants:
@@ -140,6 +171,9 @@ class OnServer:
             done = later >= self.clock.now
             self.clock.now = Micros(max(later, self.clock.now))
             return done
+        if step.policy is not None:
+            await self.publishing.publish(step.policy.parameters)
+            return True
         if step.put is not None:
             earlier = step.put.supersedes
             return await self.put(step.put.record, None if earlier is None else Ref(earlier.record_id, earlier.version))
@@ -204,6 +238,8 @@ class OnServer:
             "tenant": self.tenant, "principal": _principal(principal), "session_id": session, "locale": step.locale,
             "need_numbers": step.need_numbers, "need_advice": step.need_advice,
         }  # fmt: skip
+        if verb == "commit-again":
+            return await self._commit(step.commit_again or "", step, caller)
         if verb == "replay":
             ledger_id = self.committed.get(step.replay or "", "00000000-0000-4000-8000-000000000000")
             request = disclosure_pb2.CheckRequest(
@@ -222,20 +258,25 @@ class OnServer:
         if claim is not None:
             segment.claim.CopyFrom(claim_message(claim))
         if verb == "commit":
-            commit = disclosure_pb2.CommitRequest(
-                **common,
-                answer_id=step.name or "",
-                segments=[segment],
-            )
-            (result,) = (await caller.commit(commit)).results
-            if result.order.kind == disclosure_pb2.CommitOrder.KIND_COMMITTED:
-                self.committed[step.name or ""] = result.ledger_id
-            return await self._explained(result.result.decision_id)
+            name = step.name or ""
+            self.asked[name] = disclosure_pb2.CommitRequest(**common, answer_id=name, segments=[segment])
+            return await self._commit(name, step, caller)
         moment = common_pb2.MOMENT_RETRIEVE if verb == "retrieve" else common_pb2.MOMENT_PUBLISH
         answer = await caller.check(disclosure_pb2.CheckRequest(**common, moment=moment, segments=[segment]))
         if verb == "retrieve":
             self._note(answer, step, bindings, principal.id, session)
         return await self._explained(answer.results[0].decision_id)
+
+    async def _commit(self, name: str, step: AskStep, caller: Line) -> Said:
+        """Makes a commit, or the very same again, which has the ledger entry of the first time."""
+        request = self.asked[name]
+        request.locale = step.locale
+        (result,) = (await caller.commit(request)).results
+        if name in self.committed:
+            assert result.ledger_id in {self.committed[name], ""}
+        elif result.order.kind == disclosure_pb2.CommitOrder.KIND_COMMITTED:
+            self.committed[name] = result.ledger_id
+        return await self._explained(result.result.decision_id)
 
     async def _bound(self, item: BoundItem, verb: str, step: AskStep, principal_id: str, session: str) -> Binding:
         try:

@@ -14,23 +14,31 @@ from discreet.policy.compile import compile_set
 from discreet.policy.testing.load import LoadedTest, load_tests
 from discreet.policy.testing.play import begin
 from discreet.policy.testing.registering import TAKES
+from discreet.policy.testing.revisions import revisions
 from discreet.policy.testing.steps import ActStep
 from discreet.server.servicers.index import registering
 from discreet.server.stores.sqlite import SqliteStore
-from tests.policy.testing.on_server import OnServer, Setting, said
+from tests.policy.testing.on_server import OnServer, Publishing, Setting, said
 from tests.server.conftest import place
 from tests.server.support import config_of, in_process, make_repo
 
 __all__ = ["place"]
 
 POLICY = {
-    "discreet.yaml": "apiVersion: discreet/v1\nkind: PolicySet\nname: test\n",
+    "discreet.yaml": """apiVersion: discreet/v1
+kind: PolicySet
+name: test
+parameters:
+  shelf_listed: {type: boolean, default: shelf_listed}
+  price_age: {type: duration, default: price_age}
+  desks: {type: list, default: desks}
+""",
     "sources.yaml": """apiVersion: discreet/v1
 kind: SourceList
 name: sources
 sources:
-  - {label: handbook, title: Handbook, duty: DOCUMENT_STORE, collectors: [collector]}
-  - {label: prices, title: Prices, duty: DATA_CHANNEL, collectors: [collector], max-age: 2h}
+  - {label: handbook, title: Book, duty: DOCUMENT_STORE, collectors: [collector], listed: {parameter: shelf_listed}}
+  - {label: prices, title: Prices, duty: DATA_CHANNEL, collectors: [collector], max-age: {parameter: price_age}}
   - {label: notes, title: Notes, duty: DOCUMENT_STORE, collectors: [collector], listed: false}
 """,
     "rules.yaml": """apiVersion: discreet/v1
@@ -43,7 +51,7 @@ rules:
     effect: WITHHOLD
     moments: [PUBLISH, REPLAY]
     sources: [handbook]
-    when: document.attributes.desk != principal.attributes.desk
+    when: document.attributes.desk != principal.attributes.desk || !(document.attributes.desk in parameters.desks)
     custom-reason: OTHER_DESK
   - id: fresh-from-the-press
     effect: WITHHOLD
@@ -52,6 +60,8 @@ rules:
   - {id: talk, effect: ALLOW, moments: [PUBLISH, REPLAY], grounding: UNBOUND, kinds: [talk]}
 """,
 }
+DEFAULTS: dict[str, object] = {"shelf_listed": True, "price_age": "2h", "desks": ["north", "south"]}
+CHANGES: list[tuple[str, object]] = [("shelf_listed", False), ("price_age", "30m"), ("desks", ["south"])]
 HEAD = {
     "apiVersion": "discreet/v1",
     "kind": "PolicyTest",
@@ -81,7 +91,10 @@ RECORDS: list[dict[str, Any]] = [
 ]  # fmt: skip
 NAMES = [record["record-id"] for record in RECORDS]
 ANY = {"gate": "DEPENDENCY"}
-DEMANDS = ("retrieved-in-session: false", "retrieved-in-session: true", "same-grant-revision: true")
+DEMANDS = (
+    *("retrieved-in-session: false", "retrieved-in-session: true", "same-grant-revision: true"),
+    "same-policy-revision: true",
+)
 
 
 def test_every_duty_takes_the_same_origins() -> None:
@@ -97,20 +110,26 @@ async def test_the_same_steps_decide_the_same_here_and_on_the_server(place: Path
     step is refused here where the server refuses it. A written sequence, and many random ones.
     """
     policy = {name: text % demand if "%s" in text else text for name, text in POLICY.items()}
+    bare = policy["discreet.yaml"]
+    for name, value in DEFAULTS.items():
+        policy["discreet.yaml"] = policy["discreet.yaml"].replace(f"default: {name}", f"default: {json.dumps(value)}")
     files = {name: text.encode() for name, text in policy.items()}
     loaded = loaded_test(files, random.Random(f"20260301 {demand}"))
     snapshot = compile_set(files, commit="", number=1, dirty=True)
+    others, problems = revisions(files, [loaded], "")
+    assert problems == []
     clock = Setting(loaded.test.now)
     store = SqliteStore(place / "discreet.db", clock)
     seen: set[tuple[str, str]] = set()
-    config = config_of(place, make_repo(place / "policy", policy).path)
-    async with in_process(config, store=store) as running:
+    repo = make_repo(place / "policy", policy)
+    async with in_process(config_of(place, repo.path), store=store) as running:
+        publishing = Publishing(repo, running.lines, bare, DEFAULTS)
         for number, sequence in enumerate(loaded.sequences):
             clock.now = type(clock.now)(loaded.test.now)
             value = sequence.sequence.value
-            there = OnServer(running.lines, clock, f"tenant-{number}", loaded.test, value, snapshot)
+            there = OnServer(running.lines, publishing, clock, f"tenant-{number}", loaded.test, value, snapshot)
             await there.begin()
-            here = begin(loaded.test, snapshot, sequence.sequence)
+            here = begin(loaded.test, snapshot, sequence.sequence, others)
             for position, step in enumerate(sequence.steps):
                 what = f"{value.name}, step {position}: {step.placed.value!r}"
                 result, judged = here.step(step)
@@ -124,6 +143,8 @@ async def test_the_same_steps_decide_the_same_here_and_on_the_server(place: Path
                 seen.add((found.verdict, found.reason))
     assert {"ALLOW", "WITHHOLD", "PURGE"} == {verdict for verdict, _ in seen}
     assert len({reason for _, reason in seen}) >= 12
+    assert ("WITHHOLD", "UNTRUSTED_SOURCE") in seen
+    assert (("WITHHOLD", "POLICY_REVISION_CHANGED") in seen) == demand.startswith("same-policy")
 
 
 def loaded_test(files: dict[str, bytes], chance: random.Random) -> LoadedTest:
@@ -166,6 +187,21 @@ def written() -> Iterator[dict[str, Any]]:
         yield {"publish": first, "never": ANY}
         yield {"retrieve": "page/open", "never": ANY}
     yield {"publish": "quote/desk", "claim": {"basis": "text"}, "never": ANY}
+    yield from _under_other_policies()
+
+
+def _under_other_policies() -> Iterator[dict[str, Any]]:
+    """What was shown, under a policy that changes; and commits that are made again, whatever became of them."""
+    yield {"retrieve": ["page/open", "quote/desk"], "never": ANY}
+    yield {"commit": "quote/desk", "as": "quoted", "claim": {"basis": "text"}, "never": ANY}
+    yield {"commit": "page/bare", "as": "bare", "never": ANY}
+    for parameters in ({"shelf_listed": False}, {"desks": ["south"]}, {}, {"price_age": "1h"}):
+        yield {"policy": {"parameters": parameters}}
+        for name in ("quoted", "bare"):
+            yield {"replay": name, "never": ANY}
+            yield {"commit-again": name, "locale": "zh-Hans", "never": ANY}
+        yield {"publish": "page/open", "never": ANY}
+        yield {"publish": "price/today", "claim": {"basis": "close"}, "never": ANY}
 
 
 def steps(chance: random.Random) -> Iterator[dict[str, Any]]:
@@ -189,8 +225,12 @@ def steps(chance: random.Random) -> Iterator[dict[str, Any]]:
             yield {"as": commits[-1]} | (talk if chance.random() < 0.1 else bound) | asked
         elif kind < 0.4:
             yield {"publish": _documents(chance), "claim": {"basis": "close"}} | asked
-        elif kind < 0.55 and commits:
+        elif kind < 0.5 and commits:
             yield {"replay": chance.choice(commits)} | asked
+        elif kind < 0.56 and commits:
+            yield {"commit-again": chance.choice(commits), "never": ANY}
+        elif kind < 0.6:
+            yield {"policy": {"parameters": dict([chance.choice(CHANGES)])}}
         else:
             yield _change(chance, number)
 

@@ -18,7 +18,14 @@ from tests.policy.testing.folder import HEAD, RULES, files
 from tests.policy.testing.test_matrices import MATRIX, TABLE
 from tests.policy.testing.test_sequences import LIFE, RECEIPTS
 
-WHOLE = HEAD + MATRIX + TABLE + LIFE + RECEIPTS.removeprefix("sequences:\n")
+CHANGED = """- name: changed
+  principal: ana
+  steps:
+  - {commit: n/open, as: shown, expect: {verdict: ALLOW}}
+  - policy: {parameters: {}}
+  - {commit-again: shown, expect: {verdict: ALLOW}}
+"""
+WHOLE = HEAD + MATRIX + TABLE + LIFE + RECEIPTS.removeprefix("sequences:\n") + CHANGED
 (DOCUMENT,), _ = read("a_test.yaml", WHOLE.encode())
 TREE: dict[str, Any] = json.loads(json.dumps(plain(DOCUMENT.root)))
 ODD: st.SearchStrategy[Any] = st.sampled_from(

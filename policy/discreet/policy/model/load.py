@@ -21,7 +21,7 @@ from discreet.policy.model.kinds import (
     SourceList,
     Texts,
 )
-from discreet.policy.model.parameters import parameters_of
+from discreet.policy.model.parameters import Given, parameters_of
 from discreet.policy.model.placed import Placed, items_of, validated
 from discreet.policy.model.values import Parameters
 from discreet.policy.problems import PROBLEMS_MAX, Code, PolicyProblem, did_you_mean, problem, quoted, shortened
@@ -75,10 +75,11 @@ class Loaded:
     """False where a file could not be read to its end, so that a name may be declared without being known."""
 
 
-def load(files: Mapping[str, bytes], environment: str = "") -> Loaded:
+def load(files: Mapping[str, bytes], environment: str = "", given: Placed[Given] | None = None) -> Loaded:
     """Returns the documents of the given policy files (no tests) and every problem of their form.
 
-    `environment` names the one whose values the parameters take; "": none is chosen, their defaults hold.
+    `environment` names the one whose values the parameters take; "": none is chosen, their defaults hold. `given` are
+    values over these.
     """
     loaded = Loaded(files=tuple(sorted(files)))
     known: list[tuple[Document, str]] = []
@@ -91,15 +92,17 @@ def load(files: Mapping[str, bytes], environment: str = "") -> Loaded:
             loaded.problems += empty_values(document)
             kind = kind_of(document, loaded.problems)
             known += [(document, kind)] if kind is not None else []
-    loaded.parameters = _parameters(loaded, known, environment)
+    loaded.parameters = _parameters(loaded, known, environment, given)
     for document, kind in known:
         _take(loaded, document, kind)
     return loaded
 
 
-def _parameters(loaded: Loaded, known: list[tuple[Document, str]], environment: str) -> Parameters:
+def _parameters(
+    loaded: Loaded, known: list[tuple[Document, str]], environment: str, over: Placed[Given] | None
+) -> Parameters:
     """Returns the parameters, which other documents may refer to and which are therefore read before all others."""
-    declaring: list[Placed[Mapping[str, object]]] = []
+    declaring: list[Placed[Given]] = []
     count = 0
     for document, kind in known:
         if kind == "Environment":
@@ -111,7 +114,7 @@ def _parameters(loaded: Loaded, known: list[tuple[Document, str]], environment: 
                 given = {name: plain(entry.value) for name, entry in declared.entries.items()}
                 declaring.append(Placed(given, document))
     whole = loaded.whole and len(loaded.environments) == count
-    return parameters_of(declaring, loaded.environments, environment, loaded.problems, whole=whole)
+    return parameters_of(declaring, loaded.environments, environment, loaded.problems, whole=whole, given=over)
 
 
 def empty_values(document: Document) -> list[PolicyProblem]:

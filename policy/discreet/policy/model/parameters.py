@@ -108,18 +108,23 @@ def parameters_of(
     problems: list[PolicyProblem],
     *,
     whole: bool,
+    given: Placed[Given] | None = None,
 ) -> Parameters:
     """Returns the values in the environment that was chosen ("": none), and notes what is wrong with any of them.
 
     `declaring` holds what the documents of kind PolicySet say under `parameters`; there should be one. `whole` False:
-    there are environments that could not be read, so that a name or a value may be missing for that reason.
+    there are environments that could not be read, so that a name or a value may be missing for that reason. `given`
+    stands over the environment, for who asks what would be.
     """
     declared = _declared(declaring, problems)
     problems += _too_many(declaring, environments)
     for environment in environments:
         problems += _of_environment(environment, declared)
     problems += _choice(environments, chosen) if whole else ()
-    own = next((e.value.parameters for e in environments if e.value.name == chosen), {})
+    own: Given = next((e.value.parameters for e in environments if e.value.name == chosen), {})
+    if given is not None:
+        problems += _fitting(given, given.value, declared)
+        own = {**own, **given.value}
     if whole and not environments:
         problems += _without_value(declared)
     types = {name: placed.value.type for name, placed in declared.items()}
@@ -152,8 +157,11 @@ def _type_of(found: Placed[Given], name: str) -> ParameterType:
     return next((each for each in ("integer", "boolean", "duration", "list") if each == wanted), "text")
 
 
-def _of_environment(found: Placed[Environment], declared: dict[str, Placed[ParameterItem]]) -> Iterator[PolicyProblem]:
-    for name, value in found.value.parameters.items():
+def _fitting(
+    found: Placed[object], values: Given, declared: dict[str, Placed[ParameterItem]]
+) -> Iterator[PolicyProblem]:
+    """Yields a problem for each value under `parameters` that no parameter may have."""
+    for name, value in values.items():
         if name not in declared:
             hint = did_you_mean(name, declared) or "declare it under `parameters` in discreet.yaml"
             where = found.key_place("parameters", name)
@@ -163,6 +171,10 @@ def _of_environment(found: Placed[Environment], declared: dict[str, Placed[Param
         if refusal:
             hint = f"it is declared at {declared[name].place()}"
             yield problem(found.place("parameters", name), f"{name} {refusal}", hint)
+
+
+def _of_environment(found: Placed[Environment], declared: dict[str, Placed[ParameterItem]]) -> Iterator[PolicyProblem]:
+    yield from _fitting(found, found.value.parameters, declared)
     for name, placed in declared.items():
         if placed.value.default is None and name not in found.value.parameters:
             what = f"the environment {quoted(found.value.name)} gives the parameter {quoted(name)} no value"

@@ -17,6 +17,7 @@ from discreet.policy.rule_index import rule_index
 from discreet.policy.snapshot import Rule, Snapshot
 from discreet.policy.testing.branches import Branch, Places, branches, changed, rules_of
 from discreet.policy.testing.load import LoadedTest
+from discreet.policy.testing.revisions import Key
 from discreet.policy.testing.run import Prepared
 from discreet.policy.words import Effect, Gate
 
@@ -67,6 +68,7 @@ def mutate(files: Mapping[str, bytes], prepared: list[Prepared]) -> Mutation:
     for one in prepared:
         tests, size = _that_reach_the_rules(one)
         mutants = list(mutants_of(one.snapshot))
+        others = {key: {each[:3]: each for each in mutants_of(other)} for key, other in one.revisions.items()}
         mine = Places(files, one.environment)
         for mutant in mutants[:MUTANTS_MAX]:
             key = (mutant.id, mutant.what, mutant.offset)
@@ -75,7 +77,7 @@ def mutate(files: Mapping[str, bytes], prepared: list[Prepared]) -> Mutation:
                 continue
             left -= size
             places.setdefault(mutant.id, mine)
-            found[key] = found.get(key, False) or _noticed(one, tests, mutant)
+            found[key] = found.get(key, False) or _noticed(one, tests, mutant, others)
         left_out += len(mutants[MUTANTS_MAX:])
     survivors = [
         Survivor(places[rule].rule(rule) if offset is None else places[rule].part(rule, offset), what)
@@ -127,9 +129,22 @@ def _that_reach_the_rules(prepared: Prepared) -> tuple[tuple[LoadedTest, ...], i
     return tuple(kept), max(size, 1)
 
 
-def _noticed(prepared: Prepared, tests: tuple[LoadedTest, ...], mutant: Mutant) -> bool:
-    rules = [rule for rule in rules_of(prepared.snapshot) if rule.id != mutant.id]
-    rules += [] if mutant.rule is None else [mutant.rule]
-    snapshot = replace(prepared.snapshot, rules=rule_index(rules))
-    changed_set = replace(prepared, snapshot=snapshot, tests=tests)
+def _noticed(
+    prepared: Prepared,
+    tests: tuple[LoadedTest, ...],
+    mutant: Mutant,
+    others: Mapping[Key, Mapping[tuple[str, str, int | None], Mutant]],
+) -> bool:
+    """True where a test fails for a change, which is made in every policy that the tests see."""
+    revisions = {
+        key: _mutated(other, others[key][mutant[:3]]) if mutant[:3] in others[key] else other
+        for key, other in prepared.revisions.items()
+    }
+    snapshot = _mutated(prepared.snapshot, mutant)
+    changed_set = replace(prepared, snapshot=snapshot, tests=tests, revisions=revisions)
     return any(not result.passed for result in changed_set.results())
+
+
+def _mutated(snapshot: Snapshot, mutant: Mutant) -> Snapshot:
+    rules = [rule for rule in rules_of(snapshot) if rule.id != mutant.id]
+    return replace(snapshot, rules=rule_index([*rules, *(() if mutant.rule is None else (mutant.rule,))]))

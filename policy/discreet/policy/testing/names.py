@@ -96,9 +96,10 @@ def _sequence(steps: Steps, initial: Records, principals: list[str]) -> Iterator
         for at, bound in enumerate(step.bindings):
             if not _meant(bound, step):
                 yield from _record(bound, records, placed, (verb, at))
-        if step.replay is not None and step.replay not in commits:
-            hint = did_you_mean(step.replay, commits) or "commit it in a step before, under this name"
-            yield problem(placed.place("replay"), f"no commit {quoted(step.replay)}", hint, Code.UNKNOWN_NAME)
+        named = step.replay if step.commit_again is None else step.commit_again
+        if named is not None and named not in commits:
+            hint = did_you_mean(named, commits) or "commit it in a step before, under this name"
+            yield problem(placed.place(verb), f"no commit {quoted(named)}", hint, Code.UNKNOWN_NAME)
         if step.receipts not in OWN_WORDS and step.receipts not in reads:
             hint = did_you_mean(step.receipts, [*OWN_WORDS, *reads])
             yield problem(placed.place("receipts"), f"no retrieve {quoted(step.receipts)}", hint, Code.UNKNOWN_NAME)

@@ -22,6 +22,7 @@ from discreet.policy.testing.kinds import NamedItem, PolicyTest, PrincipalItem
 from discreet.policy.testing.load import LoadedSequence, PlacedStep
 from discreet.policy.testing.registering import register
 from discreet.policy.testing.results import StepResult
+from discreet.policy.testing.revisions import Key, key_of
 from discreet.policy.testing.state import (
     EPOCH,
     KEY,
@@ -42,6 +43,7 @@ MOMENTS: Mapping[str, Moment] = {
     "retrieve": Moment.RETRIEVE,
     "publish": Moment.PUBLISH,
     "commit": Moment.PUBLISH,
+    "commit-again": Moment.PUBLISH,
     "replay": Moment.REPLAY,
 }
 Given = tuple[str, str]
@@ -56,9 +58,13 @@ class Playing:
     snapshot: Snapshot
     sequence: SequenceItem
     index: Index
+    environment: str = ""
+    revisions: Mapping[Key, Snapshot] = field(default_factory=dict)
     own: dict[tuple[str, str, Ref], Given] = field(default_factory=dict)
     by_name: dict[str, dict[Ref, Given]] = field(default_factory=dict)
     committed: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, tuple[Request, Segment]] = field(default_factory=dict)
+    """Every commit that was asked for, whatever came of it."""
 
     def step(self, step: PlacedStep) -> tuple[StepResult, Judged | None]:
         """Takes a step and returns what became of it, with what was judged where it asked."""
@@ -91,6 +97,9 @@ class Playing:
             if step.at < index.now:
                 raise Refusal("time does not go back")
             index.now = Micros(step.at)
+        elif step.policy is not None:
+            following = self.revisions[key_of(step.policy, self.environment)]
+            self.snapshot = replace(following, number=self.snapshot.number + 1)
         elif step.grant is not None:
             given = step.grant
             index.grant(given.principal, given.scope, micros(given.not_before), micros(given.expires_at))
@@ -130,18 +139,37 @@ class Playing:
 
     def ask(self, verb: str, step: AskStep) -> Judged:
         """Decides a question, and does what the server does where it is allowed: a receipt, a ledger entry."""
+        if verb == "commit-again":
+            return self._again(step.commit_again or "", step)
         request, segment = self.request(verb, step)
-        facts = self.index.facts(request.principal.id, request.ledger_ids)
-        caller = Caller(step.caller or self.sequence.caller, Role.AGENT, frozenset((self.test.tenant,)))
-        age = step.policy_age or 0
-        stored = {name: self.index.stored[name] for name in facts.ledger}
-        judged = next(one_by_one(self.snapshot, facts, caller, self.index.now, request, age, stored))
+        judged = self._judged(request, step)
+        if segment is not None and verb == "commit":
+            self.asked[step.name or ""] = request, segment
         if judged.decision.verdict is Verdict.ALLOW and segment is not None:
             if verb == "retrieve":
                 self._note(request, step, judged.decision.receipts, segment)
             elif verb == "commit":
-                self._release(request, step, judged, segment)
+                self._release(request, step.name or "", judged, segment)
         return judged
+
+    def _again(self, name: str, step: AskStep) -> Judged:
+        """The very same commit: what stands in the ledger is not written twice but judged anew, as at REPLAY."""
+        request, segment = self.asked[name]
+        request = replace(request, locale=step.locale)
+        if name in self.committed:
+            ids = (self.committed[name],)
+            return self._judged(replace(request, moment=Moment.REPLAY, segments=(), ledger_ids=ids, commit=False), step)
+        judged = self._judged(request, step)
+        if judged.decision.verdict is Verdict.ALLOW:
+            self._release(request, name, judged, segment)
+        return judged
+
+    def _judged(self, request: Request, step: AskStep) -> Judged:
+        facts = self.index.facts(request.principal.id, request.ledger_ids)
+        caller = Caller(step.caller or self.sequence.caller, Role.AGENT, frozenset((self.test.tenant,)))
+        age = step.policy_age or 0
+        stored = {name: self.index.stored[name] for name in facts.ledger}
+        return next(one_by_one(self.snapshot, facts, caller, self.index.now, request, age, stored))
 
     def request(self, verb: str, step: AskStep) -> tuple[Request, Segment | None]:
         """Returns the question of a step, and the segment that it asks about; at REPLAY none."""
@@ -183,8 +211,8 @@ class Playing:
             if step.name is not None:
                 self.by_name.setdefault(step.name, {})[ref] = state, receipt
 
-    def _release(self, request: Request, step: AskStep, judged: Judged, segment: Segment) -> None:
-        name = ledger_id(step.name or "")
+    def _release(self, request: Request, commit: str, judged: Judged, segment: Segment) -> None:
+        name = ledger_id(commit)
         entry = LedgerFacts(
             ledger_id=name,
             principal_id=request.principal.id,
@@ -202,10 +230,12 @@ class Playing:
             need_advice=request.need_advice,
         )
         self.index.release(entry, segment)
-        self.committed[step.name or ""] = name
+        self.committed[commit] = name
 
 
-def begin(test: PolicyTest, snapshot: Snapshot, sequence: Placed[SequenceItem]) -> Playing:
+def begin(
+    test: PolicyTest, snapshot: Snapshot, sequence: Placed[SequenceItem], revisions: Mapping[Key, Snapshot]
+) -> Playing:
     """Returns a sequence before its first step, on the index as its file says."""
     numbered = replace(snapshot, number=POLICY_NUMBER)
     index = Index(EPOCH, NOW_SEQ, Micros(test.now), (KEY,), dict(records_of(test, numbered)))
@@ -214,12 +244,14 @@ def begin(test: PolicyTest, snapshot: Snapshot, sequence: Placed[SequenceItem]) 
     for grant in test.grants:
         key = grant.principal, grant.scope
         index.generations[key] = index.generations.get(key, 0) + 1
-    return Playing(test, numbered, sequence.value, index)
+    return Playing(test, numbered, sequence.value, index, snapshot.environment, revisions)
 
 
-def play(test: PolicyTest, snapshot: Snapshot, loaded: LoadedSequence) -> list[tuple[StepResult, Judged | None]]:
+def play(
+    test: PolicyTest, snapshot: Snapshot, loaded: LoadedSequence, revisions: Mapping[Key, Snapshot]
+) -> list[tuple[StepResult, Judged | None]]:
     """Returns what became of each step of a sequence, all steps, also those after one that failed."""
-    playing = begin(test, snapshot, loaded.sequence)
+    playing = begin(test, snapshot, loaded.sequence, revisions)
     return [playing.step(step) for step in loaded.steps]
 
 
@@ -236,10 +268,18 @@ def micros(value: int | None) -> Micros | None:
 def said(verb: str, step: ActStep | AskStep) -> str:
     """Returns what a step is about, in few words, for people."""
     if isinstance(step, AskStep):
-        return step.replay or step.name or ", ".join(item.record_id for item in step.bindings) or step.kind
+        return (
+            step.commit_again
+            or step.replay
+            or step.name
+            or ", ".join(item.record_id for item in step.bindings)
+            or step.kind
+        )
     value = getattr(step, verb.replace("-", "_"))
     if isinstance(value, int):
         return f"{value / 1_000_000:g}s" if verb == "wait" else "a time"
+    if step.policy is not None:
+        return ", ".join((*filter(None, [step.policy.environment]), *step.policy.parameters)) or "as it is"
     if step.grant is not None or step.withdraw is not None:
         return f"{value.principal} {value.scope}"
     return str(getattr(value, "record_id", "") or value.record.record_id)

@@ -7,7 +7,7 @@ what it expects, and a WITHHOLD says why.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from discreet.policy.compile import compile_set, environments_of
 from discreet.policy.decide import Judged, one_by_one
@@ -20,6 +20,7 @@ from discreet.policy.testing.kinds import CaseItem, PolicyTest
 from discreet.policy.testing.load import LoadedSequence, LoadedTest, load_tests
 from discreet.policy.testing.play import play
 from discreet.policy.testing.results import CaseResult
+from discreet.policy.testing.revisions import Key, revisions
 from discreet.policy.testing.state import POLICY_NUMBER, question_of, records_of
 
 Seen = Callable[[Judged], None]
@@ -33,6 +34,8 @@ class Prepared:
     environment: str
     snapshot: Snapshot
     tests: tuple[LoadedTest, ...]
+    revisions: Mapping[Key, Snapshot] = field(default_factory=dict)
+    """The policies that sequences switch to."""
 
     def results(self, seen: Seen | None = None) -> Iterator[CaseResult]:
         """Yields what becomes of each case, in the order of files and places."""
@@ -49,7 +52,10 @@ def run_tests(files: Mapping[str, bytes], wanted: str = "") -> list[CaseResult]:
 
 
 def run_loaded(tests: Sequence[LoadedTest], snapshot: Snapshot) -> list[CaseResult]:
-    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own."""
+    """Returns the results of loaded tests under a compiled policy, whatever its number: tests count from their own.
+
+    No sequence of theirs may change the policy.
+    """
     return list(Prepared(snapshot.environment, snapshot, tuple(tests)).results())
 
 
@@ -66,9 +72,17 @@ def prepare(files: Mapping[str, bytes], wanted: str = "") -> list[Prepared]:
             problems = [*wrong.problems, *problems]
     if problems:
         raise PolicyProblems(_without_repeats(problems))
+    others: dict[str, dict[Key, Snapshot]] = {}
+    for name in compiled:
+        others[name], found = revisions(files, tests, name)
+        problems += found
+    if problems:
+        raise PolicyProblems(_without_repeats(problems))
     chosen_ones = chosen(tests, wanted)
     return [
-        Prepared(name, snapshot, tuple(one for one in chosen_ones if one.test.environment in {None, name}))
+        Prepared(
+            name, snapshot, tuple(one for one in chosen_ones if one.test.environment in {None, name}), others[name]
+        )
         for name, snapshot in compiled.items()
     ]
 
@@ -101,7 +115,8 @@ def _results(prepared: Prepared, seen: Seen | None) -> Iterator[CaseResult]:
         for placed in loaded.cases:
             yield replace(_run(numbered, loaded.test, placed, records, seen), environment=prepared.environment)
         for sequence in loaded.sequences:
-            yield replace(_played(numbered, loaded.test, sequence, seen), environment=prepared.environment)
+            played = _played(numbered, loaded.test, sequence, prepared.revisions, seen)
+            yield replace(played, environment=prepared.environment)
 
 
 def _run(
@@ -123,9 +138,15 @@ def _run(
     return CaseResult(place.file, place.line, test.name, case.name, found, decision, column=place.column)
 
 
-def _played(snapshot: Snapshot, test: PolicyTest, loaded: LoadedSequence, seen: Seen | None) -> CaseResult:
+def _played(
+    snapshot: Snapshot,
+    test: PolicyTest,
+    loaded: LoadedSequence,
+    others: Mapping[Key, Snapshot],
+    seen: Seen | None,
+) -> CaseResult:
     place, name = loaded.sequence.place(), loaded.sequence.value.name
-    steps = play(test, snapshot, loaded)
+    steps = play(test, snapshot, loaded, others)
     for _, judged in steps:
         if seen is not None and judged is not None:
             seen(judged)

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from discreet.policy.model.fields import CallerName, FixedDuration, Time, Title, wrong
+from discreet.policy.model.fields import CallerName, FixedDuration, Label, Time, Title, wrong
 from discreet.policy.model.kinds import Strict
 from discreet.policy.problems import Code
 from discreet.policy.testing.kinds import BoundItem, QuestionItem, RecordItem, RecordName, RefItem, Whose
@@ -65,6 +65,16 @@ class WithdrawStep(Strict):
     scope: Exact
 
 
+class PolicyStep(Strict):
+    """A commit of the policy that came into force: the set of these tests, but for what is said here.
+
+    In short the name of an environment. `{}` is the set as it is, under a new revision.
+    """
+
+    environment: Label | None = None
+    parameters: dict[str, object] = Field(default_factory=dict)
+
+
 class PutStep(Strict):
     """A record version that is registered; a new one becomes the record's current one."""
 
@@ -80,12 +90,16 @@ class PutStep(Strict):
         return self
 
 
+def _environment(value: object) -> object:
+    return {"environment": value} if isinstance(value, str) else value
+
+
 def _revoked(value: object) -> object:
     return {"record": value} if isinstance(value, str) else value
 
 
 class ActStep(Strict):
-    """A step that changes the index or lets time pass. `refused`: the server would not do it."""
+    """A step that changes the index or the policy, or lets time pass. `refused`: the server would not do it."""
 
     refused: bool = False
     put: PutStep | None = None
@@ -99,12 +113,13 @@ class ActStep(Strict):
     revoke: Annotated[RevokeStep, BeforeValidator(_revoked)] | None = None
     grant: GrantStep | None = None
     withdraw: WithdrawStep | None = None
+    policy: Annotated[PolicyStep, BeforeValidator(_environment)] | None = None
     wait: FixedDuration | None = None
     at: Time | None = None
 
 
 class AskStep(QuestionItem):
-    """A step that asks: RETRIEVE, PUBLISH, a commit under a name (`as`), or REPLAY of such a name.
+    """A step that asks: RETRIEVE, PUBLISH, a commit under a name (`as`), the same commit again, or REPLAY of one.
 
     A binding carries the receipt and token of the principal's last RETRIEVE of it in the session, as an agent hands
     them on; `receipts: none` hands on none, and another word those of the retrieve that has it as its name.
@@ -113,6 +128,7 @@ class AskStep(QuestionItem):
     retrieve: Bound | None = None
     publish: Bound | None = None
     commit: Bound | None = None
+    commit_again: Title | None = Field(None, alias="commit-again")
     replay: Title | None = None
     name: Title | None = Field(None, alias="as")
     receipts: Title = "own"
@@ -138,6 +154,14 @@ class AskStep(QuestionItem):
             raise wrong("an UNBOUND segment has no bindings", "write an empty list", path=("grounding",))
         return self
 
+    @model_validator(mode="after")
+    def _repeats_as_it_was(self) -> Self:
+        said = self.model_fields_set - {"commit_again", "caller", "locale", "policy_age", "expect", "never"}
+        if self.commit_again is not None and said:
+            key = min(said).replace("_", "-")
+            raise wrong("a repeated commit is as it was", "leave it out, or make another commit", path=(key,))
+        return self
+
 
 class SequenceItem(Strict):
     """What happens one thing after another, on an index of its own that begins as the file says."""
@@ -149,9 +173,9 @@ class SequenceItem(Strict):
     steps: tuple[object, ...]
 
 
-ASKING: Final = ("retrieve", "publish", "commit", "replay")
+ASKING: Final = ("retrieve", "publish", "commit", "commit-again", "replay")
 ACTING: Final = (
     *("put", "suspend", "resume", "supersede", "set-scopes", "assess", "unreachable", "reachable", "revoke"),
-    *("grant", "withdraw", "wait", "at"),
+    *("grant", "withdraw", "policy", "wait", "at"),
 )
 VERBS: Final = (*ASKING, *ACTING)
