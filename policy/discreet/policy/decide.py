@@ -12,6 +12,7 @@ from discreet.policy.decision import MASKED, Changed, Decided, EvidenceView, Seg
 from discreet.policy.facts import Caller, Facts, LedgerFacts, Micros, RecordFacts, Ref
 from discreet.policy.freshness import fresh_until
 from discreet.policy.outcome import NEXT, fault_of, text_of
+from discreet.policy.parents import parents_of
 from discreet.policy.request import Request, Segment
 from discreet.policy.rules import Allowed, earliest, judge
 from discreet.policy.snapshot import Snapshot
@@ -45,7 +46,7 @@ def decide(
     policy_age_us: int = 0,
     stored: dict[str, Segment] | None = None,
 ) -> Decided:
-    """One result for every segment, or at REPLAY for every ledger id, in the order of the request.
+    """One result for every segment, or at REPLAY and EXPORT for every ledger id, in the order of the request.
 
     `now` is the database's clock as read with the facts; `policy_age_us` how long ago the policy's source was last
     read; `stored` holds the segments of the ledger entries in `facts.ledger`, decoded, by ledger id.
@@ -64,7 +65,7 @@ def one_by_one(
 ) -> Iterator[Judged]:
     """The same, a segment at a time, for a server that has more to do: each is judged as it is asked for."""
     call = Call(snapshot, facts, caller, request, now, policy_age_us, reader_of(snapshot, facts, caller, request, now))
-    if request.moment is Moment.REPLAY:
+    if request.moment.by_ledger_id:
         for ledger_id in request.ledger_ids:
             subject = _replayed(call, ledger_id, stored.get(ledger_id))
             yield Judged(subject, decide_one(ledger_id, subject))
@@ -80,7 +81,8 @@ def gathered(judged: Sequence[Judged]) -> Decided:
 
 
 def _asked(call: Call, segment: Segment) -> Subject:
-    return subject_of(call, segment, needs=(call.request.need_numbers, call.request.need_advice))
+    needs, made_from = (call.request.need_numbers, call.request.need_advice), parents_of(call, segment.parents)
+    return subject_of(call, segment, needs=needs, stored=made_from.roots, unusable=made_from.unusable)
 
 
 _NO_SEGMENT = Segment("", "", Grounding.BOUND)
@@ -103,9 +105,8 @@ def _mismatch(request: Request, entry: LedgerFacts) -> str:
 
 def decide_one(key: str, subject: Subject) -> SegmentDecision:
     """Runs the gates in their order; the first that stops the segment decides it."""
-    order = gates.REPLAY_ORDER if subject.call.request.moment is Moment.REPLAY else gates.ORDER
     trace: list[Gate] = []
-    for gate, check in order:
+    for gate, check in gates.order_at(subject.call.request.moment):
         trace.append(gate)
         stop = check(subject)
         if stop is not None:
@@ -144,7 +145,7 @@ def _stopped(key: str, subject: Subject, trace: tuple[Gate, ...], stop: Stop) ->
         changed=_changed(subject),
         fault=fault_of(stop.reason),
         observed=stop.observed,
-        by_ledger_id=subject.call.request.moment is Moment.REPLAY,
+        by_ledger_id=subject.call.request.moment.by_ledger_id,
     )
 
 
@@ -173,7 +174,7 @@ def _allowed(key: str, subject: Subject, trace: tuple[Gate, ...], allowed: Allow
         bases=tuple({root.ref: root.record.revision for root in subject.roots if root.record is not None}.items()),
         valid_until=until,
         observed=allowed.observed,
-        by_ledger_id=call.request.moment is Moment.REPLAY,
+        by_ledger_id=call.request.moment.by_ledger_id,
     )
 
 
@@ -194,13 +195,13 @@ def _valid_until(subject: Subject) -> Micros | None:
         scope_ends = [held[scope] for scope in root.record.scopes if scope in held]
         if scope_ends and None not in scope_ends:
             ends.append(max(end for end in scope_ends if end is not None))
-        if root.binding is not None:
-            ends += _fresh_ends(subject, root)
+    for root in subject.aging:
+        ends += _fresh_ends(subject, root)
     return min(ends, default=None)
 
 
 def _fresh_ends(subject: Subject, root: Root) -> list[Micros]:
-    """When a bound record stops being fresh: itself, or, where it is derived, the last of what it was made from."""
+    """When a record whose age counts stops being fresh: itself, or, where derived, the last of what it was made of."""
     ends = [fresh_until(root.record, root.source, subject.claim)] if root.record is not None else []
     leaves = [
         fresh_until(leaf.record, leaf.source, subject.claim) if leaf.record is not None else None
@@ -248,6 +249,8 @@ def _changed(subject: Subject) -> tuple[Changed, ...]:
         if call.facts.grants.revision > seq:
             name = call.request.principal.id
             found["grants", name] = Changed("grants", name, seq, call.facts.grants.revision)
+        if call.facts.standing.revision > seq:
+            found["standing", ""] = Changed("standing", "", seq, call.facts.standing.revision)
         for other in (root, *(r for r in subject.roots if r.binding is None)):
             if other.record is not None and other.record.revision > seq:
                 name = other.ref.record_id
@@ -258,7 +261,7 @@ def _changed(subject: Subject) -> tuple[Changed, ...]:
 def _records_read(subjects: list[Subject]) -> tuple[tuple[Ref, RecordFacts | None], ...]:
     read: dict[Ref, RecordFacts | None] = {}
     for subject in subjects:
-        for root in subject.roots:
+        for root in (*subject.roots, *(root for parent in subject.unusable for root in parent.roots)):
             read[root.ref] = root.record if root.hidden is None else root.hidden
             if root.record is None and root.current is not None:
                 read[root.current.ref] = root.current

@@ -22,7 +22,7 @@ MASKED = EvidenceView("", False, False, Freshness.UNKNOWN, "")
 
 
 class Changed(NamedTuple):
-    """A fact that changed since the binding was read: kind "policy", "grants" or "record"."""
+    """A fact that changed since the binding was read: kind "policy", "grants", "standing" or "record"."""
 
     kind: str
     id: str
@@ -43,6 +43,8 @@ class Stop:
     rule: str = ""
     custom_reason: str = ""
     template_id: str = ""
+    order_id: str = ""
+    """PURGE: the order to delete copies under; empty for a revoke from before orders were kept."""
     observed: tuple[str, ...] = ()
     """Where the rules decided: what those in observe mode would have withheld; see `SegmentDecision`."""
 
@@ -84,6 +86,11 @@ class SegmentDecision(NamedTuple):
     """The reader is not known to have passed tenant, existence and scope: the reply shows nothing of the evidence
     (F11).
     """
+
+    @property
+    def purge_order_id(self) -> str:
+        """PURGE: the order to delete the copy under. Whoever reads, the caller holds it. Else empty."""
+        return self.stop.order_id if self.stop is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from discreet.policy.request import Request, Segment
 from discreet.policy.rules import STEPS_PER_SEGMENT
 from discreet.policy.snapshot import Rule, RuleIndex, Snapshot
 from discreet.policy.subject import Root, Subject
-from discreet.policy.words import Effect, Gate, Grounding, Moment
+from discreet.policy.words import Effect, Gate, Grounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _explained(subject: Subject, decision: SegmentDecision) -> Explanation:
 
 
 def _gates(subject: Subject, decision: SegmentDecision) -> Iterator[GateStep]:
-    order = gates.REPLAY_ORDER if subject.call.request.moment is Moment.REPLAY else gates.ORDER
+    order = gates.order_at(subject.call.request.moment)
     reached = len(decision.trace)
     for number, gate in enumerate([*(gate for gate, _ in order), Gate.RULES]):
         if number >= reached:
@@ -112,7 +112,7 @@ def _rules(subject: Subject) -> Iterator[RuleStep]:
         yield from (_asked(rule, subject, None, shared) for rule in rules)
         return
     for root in subject.roots:
-        activation = schema.bound_activation(shared, root)
+        activation = schema.bound_activation(shared, root, subject.call.now)
         yield from (_asked(rule, subject, root, activation) for rule in rules)
 
 
@@ -139,6 +139,6 @@ def _unfit(rule: Rule, subject: Subject, root: Root | None) -> str:
         return "kinds"
     if not rule.holds_at(subject.call.now):
         return "from" if rule.from_us is not None and subject.call.now < rule.from_us else "until"
-    if rule.effect is Effect.ALLOW and root is not None and root.binding is None:
+    if rule.effect is Effect.ALLOW and root is not None and root.binding is None and not subject.segment.parents:
         return "binding"  # what stands behind a binding need not be allowed, it must not be withheld
     return ""

@@ -117,6 +117,10 @@ class RecordFacts:
         """The record version's name."""
         return Ref(self.record_id, self.version)
 
+    def suspended_at(self, now: Micros) -> bool:
+        """True from Suspend until Resume, or until before the time that the suspension was given."""
+        return self.suspended and (self.suspended_until is None or now < self.suspended_until)
+
 
 @dataclass(frozen=True, slots=True)
 class GrantFacts:
@@ -162,10 +166,10 @@ class Standing:
         targets = (Target(record_id=name, version=record.version), Target(record_id=name), Target(record.source_label))
         return tuple(hold for target in targets for hold in self.holds.get(target, ()))
 
-    def frozen(self, record: RecordFacts, now: Micros) -> Freeze | None:
-        """A freeze that withholds the record now."""
+    def frozen(self, record: RecordFacts | None, now: Micros) -> Freeze | None:
+        """A freeze that withholds the record now; of no record: one that withholds everything of the tenant."""
         for freeze in self.freezes:
-            if now < freeze.until and freeze.label in ("", record.source_label):
+            if now < freeze.until and freeze.label in ("", record.source_label if record is not None else ""):
                 return freeze
         return None
 

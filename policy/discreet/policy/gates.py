@@ -11,9 +11,10 @@ from discreet.policy import freshness, receipts
 from discreet.policy.decision import Stop
 from discreet.policy.facts import Facts, Micros, Ref
 from discreet.policy.request import Binding
-from discreet.policy.subject import Reader, Root, Subject
+from discreet.policy.retention import purge_due, retention, suspension
+from discreet.policy.subject import Root, Subject, scope_cause
 from discreet.policy.token import BadToken, decode
-from discreet.policy.words import Freshness, Gate, Grounding, Moment, Origin, Reason, RecordKind, Verdict
+from discreet.policy.words import Freshness, Gate, Grounding, Moment, Origin, Reason, RecordKind
 
 
 def policy_age(subject: Subject) -> Stop | None:
@@ -31,60 +32,16 @@ def availability(subject: Subject) -> Stop | None:
     if subject.mismatch:
         reason = Reason.PRINCIPAL_MISMATCH if subject.mismatch == "principal" else Reason.SESSION_MISMATCH
         return Stop(reason, gap="source")
-    causes = [(_scope_cause(subject.call.reader, root), root) for root in subject.roots]
+    causes = [(scope_cause(subject.call.reader, root), root) for root in subject.roots]
     for cause, root in causes:
         if cause is not None:
             return Stop(cause, ref=root.ref, gap="source")
     return None
 
 
-def _scope_cause(reader: Reader, root: Root) -> Reason | None:
-    """Why the reader may not know of this root. An unknown record takes the same steps as a denied one."""
-    known = root.known
-    scopes = known.scopes if known is not None else ()
-    held = any(scope in reader.held for scope in scopes)
-    expired = any(scope in reader.expired for scope in scopes)
-    not_yet = any(scope in reader.not_yet for scope in scopes)
-    if known is None:
-        return Reason.DOCUMENT_UNKNOWN
-    if held:
-        return None
-    if expired:
-        return Reason.SCOPE_EXPIRED
-    return Reason.SCOPE_NOT_YET_VALID if not_yet else Reason.SCOPE_DENIED
-
-
-def purge_due(subject: Subject) -> Stop | None:
-    """PURGE where any root is under a retention revoke that is due: the one place that yields it."""
-    for root in subject.roots:
-        revoke = root.record.revoked if root.record is not None else None
-        if revoke is not None and subject.call.now >= revoke.purge_not_before:
-            return Stop(Reason.RETENTION_REVOKED, Verdict.PURGE, root.ref)
-    return None
-
-
-def retention(subject: Subject) -> Stop | None:
-    """PURGE where a revoke is due, WITHHOLD where it is not due yet."""
-    due = purge_due(subject)
-    if due is not None:
-        return due
-    for root in subject.roots:
-        if root.record is not None and root.record.revoked is not None:
-            return Stop(Reason.RETENTION_REVOKED, ref=root.ref, detail="purge not due yet")
-    return None
-
-
-def suspension(subject: Subject) -> Stop | None:
-    """SUSPENDED where an operator suspended any root."""
-    for root in subject.roots:
-        if root.record is not None and root.record.suspended:
-            return Stop(Reason.SUSPENDED, ref=root.ref)
-    return None
-
-
 def source(subject: Subject) -> Stop | None:
-    """NO_BINDING for a knowledge segment that names nothing; UNTRUSTED_SOURCE where a root is no trusted hit."""
-    if subject.segment.grounding is not Grounding.UNBOUND and not subject.direct:
+    """NO_BINDING for a knowledge segment that rests on nothing; UNTRUSTED_SOURCE where a root is no trusted hit."""
+    if subject.segment.grounding is not Grounding.UNBOUND and not (subject.direct or _made_from(subject)):
         return Stop(Reason.NO_BINDING, gap="source")
     for root in subject.roots:
         claimed = root.binding.claimed_label if root.binding is not None else ""
@@ -94,6 +51,11 @@ def source(subject: Subject) -> Stop | None:
         if claimed and (known is None or claimed != known.source_label):
             return Stop(Reason.UNTRUSTED_SOURCE, ref=root.ref, detail="claimed label differs", gap="source")
     return None
+
+
+def _made_from(subject: Subject) -> bool:
+    """True where parents give it something to rest on, or would if the reader could build on them."""
+    return bool(subject.segment.parents and (subject.roots or subject.unusable))
 
 
 def allowlisted(root: Root) -> bool:
@@ -115,13 +77,18 @@ def trusted_hit(root: Root) -> bool:
 
 
 def binding(subject: Subject) -> Stop | None:
-    """Version, digest, reachability, assessment, and what the policy demands at PUBLISH: each has its own reason."""
+    """Version, digest, reachability, assessment, and what the policy demands at PUBLISH: each has its own reason.
+
+    Then the parents: one that the reader cannot build on is as one that never was, whatever the cause (F11).
+    """
     for root in subject.roots:
         reason, detail = _record_cause(root, subject.call.now)
         if reason is None and root.binding is not None and subject.call.request.moment is Moment.PUBLISH:
             reason = _demand_cause(subject, root.binding)
         if reason is not None:
             return Stop(reason, ref=root.ref, detail=detail, gap="version")
+    for parent in subject.unusable:
+        return Stop(Reason.PARENT_UNUSABLE, detail=f"parent {parent.ledger_id}: {parent.why}", gap="source")
     return None
 
 
@@ -170,11 +137,11 @@ def granted_under(bound: Binding, facts: Facts) -> tuple[int, int] | None:
 
 
 def freshness_gate(subject: Subject) -> Stop | None:
-    """Only FRESH passes: every document of a source that ages, and every carrier of what is asserted."""
+    """Only FRESH passes: what is bound of a source that ages, and every carrier of what is asserted."""
     carriers = subject.carriers
     if subject.segment.claim is not None and not any(_states_time(root) for root in carriers):
         return Stop(Reason.EVIDENCE_MISSING, gap="time")
-    for root in subject.direct:
+    for root in subject.aging:
         claimed = root.binding.claimed_as_of if root.binding is not None else None
         if claimed is not None and (root.record is None or root.record.as_of != claimed):
             return Stop(Reason.FRESHNESS_UNKNOWN, ref=root.ref, detail="claimed time differs", gap="time")
@@ -207,8 +174,12 @@ def derived_from(subject: Subject, root: Root) -> list[Root]:
     """
     if root.record is None or root.record.origin is not Origin.DERIVED:
         return []
-    behind = set(root.record.roots)
-    return [r for r in subject.roots if r.ref in behind and (r.record is None or r.record.origin is not Origin.DERIVED)]
+    if subject.by_ref:
+        found = [subject.by_ref[ref] for ref in root.record.roots if ref in subject.by_ref]
+    else:
+        behind = set(root.record.roots)
+        found = [r for r in subject.roots if r.ref in behind]
+    return [r for r in found if r.record is None or r.record.origin is not Origin.DERIVED]
 
 
 def _states_time(root: Root) -> bool:
@@ -248,7 +219,8 @@ def completeness(subject: Subject) -> Stop | None:
 def numbers(subject: Subject) -> Stop | None:
     """Where numbers are needed: at least one piece of evidence with a value in it that is not inference.
 
-    Nor made from inference: a formula over what a model said gives no fact.
+    Nor made from inference: a formula over what a model said gives no fact. It is bound to the segment itself: that a
+    parent had one makes no citation.
     """
     if not subject.need_numbers:
         return None
@@ -283,5 +255,10 @@ ORDER: tuple[tuple[Gate, GateCheck], ...] = (
 )
 """RETRIEVE and PUBLISH; the policy's rules come after the last."""
 
-REPLAY_ORDER: tuple[tuple[Gate, GateCheck], ...] = ((Gate.RETENTION, purge_due), *ORDER)
-"""By ledger id the due revoke comes first of all: the caller holds the copy and must purge it, whoever reads."""
+LEDGER_ORDER: tuple[tuple[Gate, GateCheck], ...] = ((Gate.RETENTION, purge_due), *ORDER)
+"""REPLAY and EXPORT. The due revoke comes first of all: the caller holds the copy and must purge it, whoever reads."""
+
+
+def order_at(moment: Moment) -> tuple[tuple[Gate, GateCheck], ...]:
+    """The gates of a moment, in their order."""
+    return LEDGER_ORDER if moment.by_ledger_id else ORDER

@@ -39,6 +39,8 @@ class Segment(NamedTuple):
     bindings: tuple[Binding, ...] = ()
     digest: str = ""
     claim: Claim | None = None
+    parents: tuple[str, ...] = ()
+    """Ledger ids of the committed segments that it was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Principal:
 class Request:
     """One call of Check or Commit.
 
-    A commit has an `answer_id` and decides at PUBLISH; REPLAY has `ledger_ids` alone.
+    A commit has an `answer_id` and decides at PUBLISH; REPLAY and EXPORT have `ledger_ids` alone.
     """
 
     tenant: str

@@ -1,9 +1,10 @@
 """The policy's rules, the last gate: default withhold, any withholding rule wins, an error never opens a door.
 
 A bound segment is allowed where every binding is allowed by a rule and no rule withholds anything that it rests on:
-withholding rules look at all roots, allowing ones at the bindings. An unbound one is judged once, by the rules for its
-kind. A rule outside its time is not there. Rules in observe mode are evaluated after the outcome is settled, on a
-budget of their own, and can change nothing.
+withholding rules look at all roots, allowing ones at the bindings. One that was made from others needs all that it
+rests on to be allowed: what its parents bound is not told from what stood behind that. An unbound one is judged once,
+by the rules for its kind. A rule outside its time is not there. Rules in observe mode are evaluated after the outcome
+is settled, on a budget of their own, and can change nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,9 @@ class Unit(NamedTuple):
     allowing: list[Rule]
     activation: Mapping[str, object]
     observed: list[Rule]
-    begins: Micros | None
+    needs_allowing: bool
+    """False for what stands behind a binding: rules can withhold it, and need not allow it."""
+    begins: Micros | None = None
     """When the first withholding rule that fits begins that is not there yet; whether it is true then is not known."""
 
     @property
@@ -74,27 +77,32 @@ class Unit(NamedTuple):
         """The record version, where there is one."""
         return self.root.ref if self.root is not None else None
 
-    @property
-    def needs_allowing(self) -> bool:
-        """False for what stands behind a binding: rules can withhold it, and need not allow it."""
-        return self.root is None or self.root.binding is not None
-
 
 def _units(subject: Subject) -> Iterator[Unit]:
     index, moment, kind = subject.call.snapshot.rules, subject.call.request.moment, subject.segment.kind
+    made_from = bool(subject.segment.parents)
     shared, now = schema.unbound_activation(subject), subject.call.now
     if subject.segment.grounding is Grounding.UNBOUND:
-        yield _unit(None, kind, (index.by_kind.get((moment, kind)), index.any_kind.get(moment)), shared, now)
+        yield _unit(
+            None, kind, (index.by_kind.get((moment, kind)), index.any_kind.get(moment)), shared, now, allowing=True
+        )
         return
     any_source = index.any_source.get(moment)
     for root in subject.roots:
         known = root.known
         named = index.by_source.get((moment, known.source_label)) if known is not None else None
-        yield _unit(root, kind, (named, any_source), schema.bound_activation(shared, root), now)
+        allowing = made_from or root.binding is not None
+        yield _unit(root, kind, (named, any_source), schema.bound_activation(shared, root, now), now, allowing=allowing)
 
 
 def _unit(
-    root: Root | None, kind: str, sets: tuple[RuleSet | None, ...], activation: Mapping[str, object], now: Micros
+    root: Root | None,
+    kind: str,
+    sets: tuple[RuleSet | None, ...],
+    activation: Mapping[str, object],
+    now: Micros,
+    *,
+    allowing: bool,
 ) -> Unit:
     found = [
         rule
@@ -104,7 +112,7 @@ def _unit(
         if rule.kinds is None or kind in rule.kinds
     ]
     found.sort(key=_id)
-    unit = Unit(root, [], [], activation, [], None)
+    unit = Unit(root, [], [], activation, [], allowing)
     for rule in found:
         if rule.holds_at(now):
             (unit.allowing if rule.effect is Effect.ALLOW else _denying(unit, rule)).append(rule)

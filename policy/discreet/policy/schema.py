@@ -142,7 +142,7 @@ class ClaimView(NamedTuple):
 
 
 class SegmentView(NamedTuple):
-    """`segment`. At REPLAY the needs are those that it was committed with."""
+    """`segment`. At REPLAY and EXPORT the needs are those that it was committed with."""
 
     id: str
     kind: str
@@ -179,8 +179,8 @@ class DocumentView(NamedTuple):
     superseded: bool
 
     @classmethod
-    def of(cls, record: RecordFacts) -> Self:
-        """Returns the view of a record."""
+    def of(cls, record: RecordFacts, now: Micros) -> Self:
+        """Returns the view of a record as it is now."""
         return cls(
             record.record_id,
             record.version,
@@ -195,7 +195,7 @@ class DocumentView(NamedTuple):
             record.collector,
             record.origin.short,
             record.current,
-            record.suspended,
+            record.suspended_at(now),
             record.unreachable,
             record.superseded_by is not None,
         )
@@ -250,7 +250,7 @@ def _call_activation(call: Call) -> dict[str, object]:
     }
 
 
-def bound_activation(shared: Mapping[str, object], root: Root) -> dict[str, object]:
+def bound_activation(shared: Mapping[str, object], root: Root, now: Micros) -> dict[str, object]:
     """Returns what the rules for a BOUND segment are evaluated on, for one record that it rests on.
 
     `shared` is what `unbound_activation` gave for the segment. What is unknown (an undeclared source, an absent
@@ -258,7 +258,7 @@ def bound_activation(shared: Mapping[str, object], root: Root) -> dict[str, obje
     """
     return {
         **shared,
-        "document": None if root.record is None else DocumentView.of(root.record),
+        "document": None if root.record is None else DocumentView.of(root.record, now),
         "source": None if root.source is None else SourceView.of(root.source),
         "binding": BindingView.of(root),
     }

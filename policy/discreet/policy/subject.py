@@ -10,7 +10,7 @@ from typing import NamedTuple
 from discreet.policy.facts import Caller, Facts, GrantFacts, Micros, RecordFacts, Ref
 from discreet.policy.request import Binding, Claim, Request, Segment
 from discreet.policy.snapshot import Snapshot, Source
-from discreet.policy.words import PUBLIC_SCOPE, Moment, RecordKind
+from discreet.policy.words import PUBLIC_SCOPE, Reason, RecordKind
 
 NOT_BEFORE_LEEWAY_US = 5_000_000
 """How much a clock may lag for a brand-new grant; expiry and revocation have none (TIM-03)."""
@@ -33,6 +33,17 @@ class Root(NamedTuple):
     def known(self) -> RecordFacts | None:
         """The version itself, or else the record's current version: what existence and scope are judged on."""
         return self.record if self.record is not None else self.current
+
+
+class Unusable(NamedTuple):
+    """A parent that this reader cannot build on. `why` is in fixed words and names; `roots` are those looked at."""
+
+    ledger_id: str
+    why: str
+    roots: tuple[Root, ...] = ()
+
+
+NO_ROOTS: Mapping[Ref, Root] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +87,21 @@ class Subject(NamedTuple):
     need_numbers: bool
     need_advice: bool
     mismatch: str = ""
-    """REPLAY: "principal" or "session" where the ledger entry is another's; else empty."""
+    """By ledger id: "principal" or "session" where the ledger entry is another's; else empty."""
     known_entry: bool = True
-    """REPLAY: False where there is no such ledger entry in this tenant."""
+    """By ledger id: False where there is no such ledger entry in this tenant."""
+    unusable: tuple[Unusable, ...] = ()
+    """RETRIEVE and PUBLISH: the parents that this reader cannot build on."""
+    by_ref: Mapping[Ref, Root] = NO_ROOTS
+    """The roots by name, where there may be many: of a segment that has parents."""
+
+    @property
+    def aging(self) -> tuple[Root, ...]:
+        """The roots whose age counts: what is bound, and for a segment made from others everything (F6).
+
+        What its parents bound is not told from what stood behind that, so all of it must be young enough.
+        """
+        return self.roots if self.segment.parents else self.direct
 
 
 def subject_of(
@@ -89,17 +112,20 @@ def subject_of(
     stored: tuple[Ref, ...] = (),
     mismatch: str = "",
     known_entry: bool = True,
+    unusable: tuple[Unusable, ...] = (),
 ) -> Subject:
     """The segment laid out.
 
-    `needs`: numbers, advice; `stored`: roots that a ledger entry names besides its bindings'.
+    `needs`: numbers, advice; `stored`: roots besides those of its bindings, which a ledger entry names, or its parents.
     """
     roots = roots_of(call, segment.bindings, stored)
     direct = roots[: len(segment.bindings)]
     evidence = tuple(r for r in direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
     carriers = direct if not evidence and segment.claim is not None else evidence
+    by_ref = {root.ref: root for root in roots} if segment.parents else NO_ROOTS
     return Subject(
-        call, segment, roots, direct, carriers, segment.claim or NO_CLAIM, needs[0], needs[1], mismatch, known_entry
+        *(call, segment, roots, direct, carriers, segment.claim or NO_CLAIM, *needs, mismatch, known_entry),
+        *(unusable, by_ref),
     )
 
 
@@ -127,18 +153,19 @@ def _longest(held: Mapping[str, Micros | None], grant: GrantFacts) -> Micros | N
 
 
 def roots_of(call: Call, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = ()) -> tuple[Root, ...]:
-    """Everything that is rested on: the bound records, those behind them, and what a ledger entry stored besides."""
-    roots = [_root(call, Ref(b.record_id, b.version), b) for b in bindings]
+    """Everything that is rested on: the bound records, those behind them, and those in `stored`."""
+    roots = [root_of(call, Ref(b.record_id, b.version), b) for b in bindings]
     seen = {root.ref for root in roots}
     behind = [ref for root in roots if root.record is not None for ref in root.record.roots]
     for ref in (*behind, *stored):
         if ref not in seen:
             seen.add(ref)
-            roots.append(_root(call, ref, None))
+            roots.append(root_of(call, ref, None))
     return tuple(roots)
 
 
-def _root(call: Call, ref: Ref, binding: Binding | None) -> Root:
+def root_of(call: Call, ref: Ref, binding: Binding | None) -> Root:
+    """One of them: the record version as the index holds it, its record's current version, and its source."""
     record, current = call.facts.records.get(ref), call.facts.current.get(ref.record_id)
     hidden = record if binding is not None and _kept_from(call, record, current) else None
     record = None if hidden is not None else record
@@ -150,9 +177,25 @@ def _root(call: Call, ref: Ref, binding: Binding | None) -> Root:
 def _kept_from(call: Call, record: RecordFacts | None, current: RecordFacts | None) -> bool:
     """True for a version out of the reader's scope of a record whose current version is in it.
 
-    To this reader it looks like a version that never was. At REPLAY, where the caller holds a copy, nothing is hidden.
+    To this reader it looks like a version that never was. By ledger id the caller holds a copy, and nothing is hidden.
     """
-    if record is None or current is None or record.current or call.request.moment is Moment.REPLAY:
+    if record is None or current is None or record.current or call.request.moment.by_ledger_id:
         return False
     held = call.reader.held
     return not any(scope in held for scope in record.scopes) and any(scope in held for scope in current.scopes)
+
+
+def scope_cause(reader: Reader, root: Root) -> Reason | None:
+    """Why the reader may not know of this root. An unknown record takes the same steps as a denied one."""
+    known = root.known
+    scopes = known.scopes if known is not None else ()
+    held = any(scope in reader.held for scope in scopes)
+    expired = any(scope in reader.expired for scope in scopes)
+    not_yet = any(scope in reader.not_yet for scope in scopes)
+    if known is None:
+        return Reason.DOCUMENT_UNKNOWN
+    if held:
+        return None
+    if expired:
+        return Reason.SCOPE_EXPIRED
+    return Reason.SCOPE_NOT_YET_VALID if not_yet else Reason.SCOPE_DENIED

@@ -470,9 +470,9 @@ class ChangedFact(_message.Message):
     FROM_REVISION_FIELD_NUMBER: _builtins.int
     TO_REVISION_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """"policy", "grants" or "record"."""
+    """"policy", "grants", "standing" or "record"."""
     id: _builtins.str
-    """Principal id or record id; empty for the policy."""
+    """Principal id or record id; empty for the policy and for what stands."""
     from_revision: _builtins.int
     """Policy: the revision's number. Else the sequence number of the state that the binding was read under."""
     to_revision: _builtins.int

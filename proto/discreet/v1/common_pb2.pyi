@@ -158,7 +158,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_NOT_RETRIEVED: _Reason.ValueType  # 48
     """Policy demands that the binding was granted at RETRIEVE in this session, and no valid receipt says so."""
     REASON_PARENT_UNUSABLE: _Reason.ValueType  # 49
-    """A segment that this one was made from is not in the ledger of this tenant."""
+    """A segment that this one was made from is not in the ledger of this tenant, or rests on what this reader may not know of."""
     REASON_STALE: _Reason.ValueType  # 50
     """Older than its source allows, for the time that the segment is about."""
     REASON_FRESHNESS_UNKNOWN: _Reason.ValueType  # 51
@@ -258,7 +258,7 @@ REASON_ELIGIBILITY_UNKNOWN: Reason.ValueType  # 47
 REASON_NOT_RETRIEVED: Reason.ValueType  # 48
 """Policy demands that the binding was granted at RETRIEVE in this session, and no valid receipt says so."""
 REASON_PARENT_UNUSABLE: Reason.ValueType  # 49
-"""A segment that this one was made from is not in the ledger of this tenant."""
+"""A segment that this one was made from is not in the ledger of this tenant, or rests on what this reader may not know of."""
 REASON_STALE: Reason.ValueType  # 50
 """Older than its source allows, for the time that the segment is about."""
 REASON_FRESHNESS_UNKNOWN: Reason.ValueType  # 51

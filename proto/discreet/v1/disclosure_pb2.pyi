@@ -209,8 +209,8 @@ class Segment(_message.Message):
     @_builtins.property
     def parents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ledger ids of committed segments of the same tenant that this one was made from (a summary, an aggregate, an attachment):
-        it rests on everything that they rest on, and falls with any of it. At most 32, each once. One that is not there is
-        PARENT_UNUSABLE. A BOUND segment needs a binding or a parent; UNBOUND segments have none.
+        it rests on everything that they rest on, and falls with any of it. At most 32, each once. One that is not there, or that
+        rests on what this reader may not know of, is PARENT_UNUSABLE. A BOUND segment needs a binding or a parent; UNBOUND segments have none.
         """
 
     def __init__(
@@ -262,8 +262,8 @@ class CheckRequest(_message.Message):
     and EXPORT what was committed with the segment counts instead.
     """
     need_advice: _builtins.bool
-    """The answer leans towards advice. Never sets anything on the unavailable path. At REPLAY what was committed with the
-    segment counts instead.
+    """The answer leans towards advice. Never sets anything on the unavailable path. At REPLAY and EXPORT what was committed with
+    the segment counts instead.
     """
     consistency: _common_pb2.Consistency.ValueType
     """Unset or AUTHORITATIVE; another number is refused."""

@@ -59,6 +59,7 @@ def segment(segment_id: str = "s1", record_id: str = "kb-1") -> disclosure_pb2.S
         grounding=common_pb2.GROUNDING_BOUND,
         bindings=[binding, other],
         claim=claim,
+        parents=["L-1", "L-2"],
     )
 
 

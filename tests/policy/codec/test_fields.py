@@ -34,6 +34,7 @@ def _segment(make: Callable[[], Call]) -> Iterator[Field]:
     yield Field(make, f"{segment}.id", "short", 128, True)
     yield Field(make, f"{segment}.kind", "kind", 64, True)
     yield Field(make, f"{segment}.digest", "digest", 64, make is commit)
+    yield Field(make, f"{segment}.parents[1]", "short", 128, True)
     yield Field(make, f"{segment}.claim.basis", "text", 256, False)
     yield Field(make, f"{segment}.claim.required_fields[1]", "name", 64, True)
     yield Field(make, f"{binding}.record_id", "exact", 512, True)

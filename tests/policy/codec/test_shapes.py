@@ -8,8 +8,8 @@ import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto
 from google.protobuf.message import Message
 
-from discreet.policy.codec import Malformed, parse_check, parse_commit
-from discreet.policy.codec.parse import ATTRIBUTES_MAX, BINDINGS_MAX, FIELDS_MAX, SCOPES_MAX, SEGMENTS_MAX
+from discreet.policy.codec import Malformed, parse_check, parse_commit, refuse_unknown
+from discreet.policy.codec.parse import ATTRIBUTES_MAX, BINDINGS_MAX, FIELDS_MAX, PARENTS_MAX, SCOPES_MAX, SEGMENTS_MAX
 from discreet.policy.words import Grounding, Moment
 from discreet.v1 import common_pb2, disclosure_pb2
 from tests.policy.codec.messages import check, commit, holder, put, reach, replay, segment, value
@@ -48,7 +48,7 @@ def _cleared(path: str) -> Change:
 
 REFUSED: list[tuple[str, Callable[[], Call], Change]] = [
     ("moment", check, _cleared("moment")),
-    ("moment", check, lambda m: put(m, "moment", 4)),
+    ("moment", check, lambda m: put(m, "moment", 5)),
     ("moment", check, lambda m: put(m, "moment", -1)),
     ("consistency", check, lambda m: put(m, "consistency", 2)),
     ("consistency", check, lambda m: put(m, "consistency", 99)),
@@ -57,6 +57,7 @@ REFUSED: list[tuple[str, Callable[[], Call], Change]] = [
     ("principal", commit, _cleared("principal")),
     ("segments", check, _cleared("segments")),
     ("segments", commit, _cleared("segments")),
+    ("segments", check, lambda m: put(m, "moment", 4)),
     ("segments", replay, lambda m: m.segments.append(segment())),
     ("ledger_ids", replay, _cleared("ledger_ids")),
     ("ledger_ids", check, lambda m: reach(m, "ledger_ids").append("L1")),
@@ -65,6 +66,10 @@ REFUSED: list[tuple[str, Callable[[], Call], Change]] = [
     ("segments[1].grounding", check, lambda m: put(m, "segments[1].grounding", 3)),
     ("segments[1].bindings", check, lambda m: put(m, "segments[1].grounding", 2)),
     ("segments[1].claim", check, lambda m: _unbound(m.segments[1])),
+    ("segments[1].parents", check, lambda m: _orphaned(m.segments[1])),
+    ("segments[1].parents[2]", check, lambda m: m.segments[1].parents.append("L-1")),
+    ("segments[0].parents", check, lambda m: _more_parents(m, PARENTS_MAX + 1)),
+    ("segments[0].parents", commit, lambda m: _more_parents(m, PARENTS_MAX + 1)),
     ("segments[1].id", check, lambda m: put(m, "segments[1].id", "s1")),
     ("segments[0].bindings[1]", check, lambda m: put(m, "segments[0].bindings[1].locator", "p. 3")),
     ("segments[0].claim.required_fields[1]", commit, lambda m: put(m, "segments[0].claim.required_fields[1]", "value")),
@@ -96,6 +101,9 @@ TAKEN: list[tuple[Callable[[], Call], Change]] = [
     (check, lambda m: _more_segments(m, SEGMENTS_MAX)),
     (commit, lambda m: _more_segments(m, SEGMENTS_MAX)),
     (replay, lambda m: _more_ids(m, SEGMENTS_MAX)),
+    (replay, lambda m: put(m, "moment", 4)),
+    (check, _cleared("segments[0].parents")),
+    (check, lambda m: _more_parents(m, PARENTS_MAX)),
     (check, lambda m: _more_bindings(m, BINDINGS_MAX)),
     (check, lambda m: _more_scopes(m, SCOPES_MAX)),
     (check, lambda m: _more_attributes(m, ATTRIBUTES_MAX)),
@@ -106,6 +114,15 @@ TAKEN: list[tuple[Callable[[], Call], Change]] = [
 def _unbound(given: disclosure_pb2.Segment) -> None:
     given.grounding = common_pb2.GROUNDING_UNBOUND
     given.ClearField("bindings")
+
+
+def _orphaned(given: disclosure_pb2.Segment) -> None:
+    _unbound(given)
+    given.ClearField("claim")
+
+
+def _more_parents(m: Call, count: int) -> None:
+    m.segments[0].parents[:] = [f"L-{i}" for i in range(count)]
 
 
 def _claimed(m: Call, seconds: int) -> None:
@@ -205,11 +222,10 @@ def test_an_unknown_field_is_refused_at_every_depth(
 
 def test_a_reserved_number_is_said_to_be_reserved() -> None:
     """A field of a later level of the API is told apart from a wrong one."""
-    message = check()
-    message.segments[0].MergeFromString(b"\x3a\x00")
-    problem = _parse(message)
-    assert problem is not None
-    assert problem.field == "segments[0].field number 7 (reserved)"
+    data = b"\x08\x00"
+    with pytest.raises(Malformed) as raised:
+        refuse_unknown(disclosure_pb2.NumberList.FromString(data), data)
+    assert raised.value.field == "field number 1 (reserved)"
 
 
 @pytest.mark.parametrize("name", ["trusted_hit", "allowlisted"])

@@ -10,7 +10,7 @@ from discreet.policy.outcome import NEXT, fault_of, text_of
 from discreet.policy.texts_builtin import BUILTIN
 from discreet.policy.texts_lint import lint_text
 from discreet.policy.words import LOCALES, LowerWord, Next, Reason, Verdict, Word
-from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
+from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2
 
 ENUMS: dict[str, tuple[EnumDescriptor, str]] = {
     "Moment": (common_pb2.Moment.DESCRIPTOR, "MOMENT_"),
@@ -25,6 +25,11 @@ ENUMS: dict[str, tuple[EnumDescriptor, str]] = {
     "Origin": (index_pb2.Origin.DESCRIPTOR, "ORIGIN_"),
     "AuditAct": (audit_pb2.AuditAct.DESCRIPTOR, "AUDIT_ACT_"),
     "OrderKind": (disclosure_pb2.CommitOrder.Kind.DESCRIPTOR, "KIND_"),
+    "HolderKind": (purge_pb2.HolderKind.DESCRIPTOR, "HOLDER_KIND_"),
+    "PurgeItemKind": (purge_pb2.PurgeItemKind.DESCRIPTOR, "PURGE_ITEM_KIND_"),
+    "PurgeOutcome": (purge_pb2.PurgeOutcome.DESCRIPTOR, "PURGE_OUTCOME_"),
+    "PurgeState": (purge_pb2.PurgeState.DESCRIPTOR, "PURGE_STATE_"),
+    "TombstoneKind": (authority_pb2.TombstoneKind.DESCRIPTOR, "TOMBSTONE_KIND_"),
     "Reason": (common_pb2.Reason.DESCRIPTOR, "REASON_"),
 }
 POLICY_ONLY = {"Duty", "Effect", "AuditMode", "Role"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.policy.facts import PrincipalGrants, Ref
+from discreet.policy.facts import PrincipalGrants, Ref, Target
 from discreet.policy.receipts import issue
 from discreet.policy.request import Claim
 from discreet.policy.snapshot import Requires
@@ -21,7 +21,9 @@ from tests.policy.decide.world import (
     at,
     edit,
     figure_world,
+    freeze,
     grant,
+    holds,
     revoke,
     rule,
     snapshot,
@@ -112,6 +114,16 @@ def claim(given: Claim) -> Callable[[World], World]:
     return change
 
 
+def stand(**changes: Any) -> Callable[[World], World]:
+    """The change of what stands for the tenant; what stands already stays."""
+    return lambda w: edit(w, standing=edit(w.standing, revision=600, **changes))
+
+
+def held(*targets: Target) -> Callable[[World], World]:
+    """The change of the holds."""
+    return stand(holds=holds(*targets))
+
+
 def old_policy(w: World) -> World:
     """The policy's source was not read for a second longer than allowed."""
     return edit(w, snapshot=edit(w.snapshot, policy_max_age_us=DAY), policy_age_us=DAY + SECOND)
@@ -157,6 +169,17 @@ DUE = Fault(
     verdict=Verdict.PURGE,
     **_AUTHORITY,
 )
+
+
+def _frozen(name: str, label: str) -> Fault:
+    change = stand(freezes=(freeze(label),))
+    return Fault(name, Gate.SUSPENSION, Reason.FROZEN, change, OPERATOR, "", **_AUTHORITY)
+
+
+def _held(name: str, change: Callable[[World], World]) -> Fault:
+    return Fault(name, Gate.SUSPENSION, Reason.LEGAL_HOLD, change, NONE, "", **_AUTHORITY)
+
+
 AUTHORITY = [
     DUE,
     Fault(
@@ -168,8 +191,34 @@ AUTHORITY = [
         "",
         **_AUTHORITY,
     ),
+    Fault(
+        "source-revoked-later",
+        Gate.RETENTION,
+        Reason.RETENTION_REVOKED,
+        stand(revoked_sources={"ledger-feed": revoke(at(1))}),
+        NONE,
+        "",
+        **_AUTHORITY,
+    ),
     Fault("suspended", Gate.SUSPENSION, Reason.SUSPENDED, records(suspended=True), OPERATOR, "", **_AUTHORITY),
+    Fault(
+        "suspended-until",
+        Gate.SUSPENSION,
+        Reason.SUSPENDED,
+        records(suspended=True, suspended_until=at(1)),
+        OPERATOR,
+        "",
+        **_AUTHORITY,
+    ),
+    _frozen("source-frozen", "ledger-feed"),
+    _frozen("tenant-frozen", ""),
 ]
+HELD = [
+    _held("record-held", held(Target(record_id="quote-1"))),
+    _held("version-held", held(Target(record_id="quote-1", version="1"))),
+    _held("source-held", held(Target("ledger-feed"))),
+]
+"""Holds, which come before and after the revokes: a revoked record that is held is kept."""
 
 
 def _source(name: str, change: Callable[[World], World]) -> Fault:
@@ -252,4 +301,4 @@ RULES = [
 POLICY_AGE = [
     Fault("old-policy", Gate.POLICY_AGE, Reason.POLICY_STALE, old_policy, OPERATOR, "service", fault="policy"),
 ]
-FAULTS = [*POLICY_AGE, *AVAILABILITY, *AUTHORITY, *SOURCE, *BINDING, *EVIDENCE, *RULES]
+FAULTS = [*POLICY_AGE, *AVAILABILITY, *AUTHORITY, *HELD, *SOURCE, *BINDING, *EVIDENCE, *RULES]

@@ -62,6 +62,20 @@ class Oracle:
             if name in self.records:
                 self.names += [(r.record_id, r.version) for r in self.records[name].roots]
         self.names += [(r.record_id, r.version) for r in stored]
+        self.bad_parent = False
+        by_ledger_id = world.moment in {Moment.REPLAY, Moment.EXPORT}
+        for parent in () if by_ledger_id else segment.parents:
+            self._build_on(parent)
+
+    def _build_on(self, parent: str) -> None:
+        """A parent counts with all that it rests on, if the reader may know of all that, and else not at all."""
+        entry = self.world.ledger.get(parent)
+        roots = [(r.record_id, r.version) for r in entry.roots] if entry is not None else []
+        theirs = entry is None or (not roots and entry.principal_id != self.world.principal.id)
+        if theirs or any(self._shut_out(name) for name in roots):
+            self.bad_parent = True
+        else:
+            self.names += roots
 
     def at_replay(self, principal_id: str, session_id: str) -> Answer:
         """By ledger id: the purge first, then whose entry it is, then everything else."""
@@ -79,7 +93,7 @@ class Oracle:
         """Verdict and reason."""
         if self._old_policy():
             return HIDE, Reason.POLICY_STALE
-        for gate in (self._scope, self._retention, self._suspended, self._source, self._binding, self._evidence):
+        for gate in (self._scope, self._retention, self._suspension, self._source, self._binding, self._evidence):
             found = gate()
             if found is not None:
                 return found if isinstance(found, tuple) else (HIDE, found)
@@ -93,6 +107,9 @@ class Oracle:
         return self.records.get(name) or self.current.get(name[0])
 
     def _scope(self) -> Reason | None:
+        return next((reason for name in self.names if (reason := self._shut_out(name)) is not None), None)
+
+    def _shut_out(self, name: tuple[str, str]) -> Reason | None:
         now, valid = self.world.now, {"public"}
         over, early = set[str](), set[str]()
         for grant in self.world.grants.grants:
@@ -101,33 +118,55 @@ class Oracle:
             (over if ended else valid if begun else early).add(grant.scope)
         if self.world.caller.name in self.world.snapshot.claimed_scopes_from:
             valid |= set(self.world.principal.claimed_scopes)
-        for name in self.names:
-            known = self._known(name)
-            if known is None:
-                return Reason.DOCUMENT_UNKNOWN
-            scopes = set(known.scopes)
-            if scopes & valid:
-                continue
-            if scopes & over:
-                return Reason.SCOPE_EXPIRED
-            return Reason.SCOPE_NOT_YET_VALID if scopes & early else Reason.SCOPE_DENIED
-        return None
+        known = self._known(name)
+        if known is None:
+            return Reason.DOCUMENT_UNKNOWN
+        scopes = set(known.scopes)
+        if scopes & valid:
+            return None
+        if scopes & over:
+            return Reason.SCOPE_EXPIRED
+        return Reason.SCOPE_NOT_YET_VALID if scopes & early else Reason.SCOPE_DENIED
+
+    def _there(self) -> list[RecordFacts]:
+        return [self.records[name] for name in self.names if name in self.records]
 
     def _revoked(self) -> list[int]:
-        found = [self.records[name].revoked for name in self.names if name in self.records]
-        return [revoke.purge_not_before for revoke in found if revoke is not None]
+        of_sources = self.world.standing.revoked_sources
+        found = [
+            revoke for one in self._there() for revoke in (one.revoked, of_sources.get(one.source_label)) if revoke
+        ]
+        return [revoke.purge_not_before for revoke in found]
+
+    def _kept(self) -> bool:
+        targets = set(self.world.standing.holds)
+        ways = [{("", r.record_id, ""), ("", r.record_id, r.version), (r.source_label, "", "")} for r in self._there()]
+        return any(targets & way for way in ways)
 
     def _due(self) -> bool:
-        return any(time <= self.world.now for time in self._revoked())
+        """PURGE. Where a record and its source are revoked the record's own terms count."""
+        times = []
+        for one in self._there():
+            revoke = one.revoked or self.world.standing.revoked_sources.get(one.source_label)
+            times += [revoke.purge_not_before] if revoke else []
+        return any(time <= self.world.now for time in times) and not self._kept()
 
     def _retention(self) -> Answer | None:
         if self._due():
             return Verdict.PURGE, Reason.RETENTION_REVOKED
-        return (HIDE, Reason.RETENTION_REVOKED) if self._revoked() else None
+        if self._revoked():
+            return HIDE, Reason.LEGAL_HOLD if self._kept() else Reason.RETENTION_REVOKED
+        return None
 
-    def _suspended(self) -> Reason | None:
-        held = any(self.records[name].suspended for name in self.names if name in self.records)
-        return Reason.SUSPENDED if held else None
+    def _suspension(self) -> Reason | None:
+        if self._kept():
+            return Reason.LEGAL_HOLD
+        for one in self._there():
+            if one.suspended and not (one.suspended_until is not None and self.world.now >= one.suspended_until):
+                return Reason.SUSPENDED
+        labels = {known.source_label for name in self.names if (known := self._known(name)) is not None} | {""}
+        frozen = [f for f in self.world.standing.freezes if f.label in labels and f.until > self.world.now]
+        return Reason.FROZEN if frozen else None
 
     def _source_of(self, name: tuple[str, str]) -> Source | None:
         known = self._known(name)
@@ -137,7 +176,8 @@ class Oracle:
         return self.segment.bindings[position] if position < len(self.segment.bindings) else None
 
     def _source(self) -> Reason | None:
-        if self.segment.grounding is Grounding.BOUND and not self.segment.bindings:
+        rests = self.segment.bindings or (self.segment.parents and (self.names or self.bad_parent))
+        if self.segment.grounding is Grounding.BOUND and not rests:
             return Reason.NO_BINDING
         for position, name in enumerate(self.names):
             known, source, bound = self._known(name), self._source_of(name), self._bound_at(position)
@@ -152,7 +192,7 @@ class Oracle:
             reason = self._state(name, self._bound_at(position)) or self._demanded(self._bound_at(position))
             if reason is not None:
                 return reason
-        return None
+        return Reason.PARENT_UNUSABLE if self.bad_parent else None
 
     def _state(self, name: tuple[str, str], bound: Binding | None) -> Reason | None:
         record = self.records.get(name)
@@ -200,7 +240,9 @@ class Oracle:
             reason = self._age(record, self._source_of((bound.record_id, bound.version)))
             if reason is not None:
                 return reason
-        return None
+        behind = self.names[len(self.segment.bindings) :] if self.segment.parents else []
+        ages = (self._age(self.records[name], self._source_of(name)) for name in behind)
+        return next((reason for reason in ages if reason is not None), None)
 
     def _age(self, record: RecordFacts, source: Source | None) -> Reason | None:
         assert source is not None
@@ -277,7 +319,8 @@ class Oracle:
             return HIDE, Reason.POLICY_RULE
         if None in shut:
             return HIDE, Reason.POLICY_ERROR
-        for name in self.names[: len(self.segment.bindings)]:
+        asked = self.names if self.segment.parents else self.names[: len(self.segment.bindings)]
+        for name in asked:
             opened = [self._applies(r, name) for r in every if r.effect is Effect.ALLOW]
             if True not in opened:
                 return HIDE, Reason.POLICY_ERROR if None in opened else Reason.POLICY_RULE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from discreet.policy.facts import Micros, PrincipalGrants, RecordFacts, Ref
+from discreet.policy.facts import LedgerFacts, Micros, PrincipalGrants, RecordFacts, Ref, Standing, Target
 from discreet.policy.request import Binding, Claim, Principal, Segment
 from discreet.policy.snapshot import Requires, Rule
-from discreet.policy.words import Effect, Moment, Origin
+from discreet.policy.words import Effect, Grounding, Moment, Origin
 from tests.policy.decide.oracle import CONDITIONS, tokens_of
 from tests.policy.decide.world import (
     DAY,
@@ -22,12 +22,15 @@ from tests.policy.decide.world import (
     at,
     edit,
     evidence,
+    freeze,
     grant,
+    holds,
     record,
     revoke,
     rule,
     segment,
     snapshot,
+    stands,
     token,
 )
 
@@ -69,6 +72,7 @@ class Maker:
             "assessment_expires_at": pick((None, at(-1), at(0), at(1))),
             "superseded_by": Ref("kb-9", "1"),
             "suspended": True,
+            "suspended_until": pick((None, self.some_time())),
             "unreachable": True,
             "revoked": revoke(self.some_time()),
             "collector": "intruder",
@@ -101,7 +105,7 @@ class Maker:
         return tuple(one for one in (*docs, news, *figures, derived) if not self.odd())
 
     def _more(self, _label: str) -> dict[str, Any]:
-        kept = ("suspended", "unreachable", "revoked", "assessment_expires_at", "current", "scopes")
+        kept = ("suspended", "suspended_until", "unreachable", "revoked", "assessment_expires_at", "current", "scopes")
         return {name: value for name, value in self.states().items() if name in kept}
 
     def _age(self) -> dict[str, Any]:
@@ -141,8 +145,43 @@ class Maker:
                 id=f"s{i}",
                 kind=self.random.choice(("answer", "quote")),
                 claim=self.claim(),
+                parents=self._parents(),
             )
             for i in range(self.random.choice((1, 2, 3)))
+        )
+
+    def _parents(self) -> tuple[str, ...]:
+        """Mostly none; else one or two of the ledger, or an id that is in no ledger."""
+        if self.random.random() < 0.8:
+            return ()
+        known = ["L-one", "L-all", "L-board", "L-nothing", "L-bare"]
+        return tuple(self.random.sample(known, self.random.choice((1, 1, 2)))) + (("L-404",) if self.odd() else ())
+
+    def ledger(self, known: tuple[RecordFacts, ...]) -> dict[str, LedgerFacts]:
+        """Entries of ana and of bo: on one record, on all, on what only the board may see, on nothing."""
+        board = tuple(one.ref for one in known if "staff" not in one.scopes)
+        plain: dict[str, Any] = {"session_id": "session-0", "answer_id": "a", "segment_id": "s", "segment": b""}
+        plain |= {"segment_digest": DIGEST, "seq": 7, "committed_at": at(-DAY), "store_by": at(-DAY)}
+        roots = {"L-one": known[:1], "L-all": known, "L-bare": (), "L-nothing": ()}
+        refs = {
+            name: tuple(dict.fromkeys(r for one in of for r in (one.ref, *one.roots))) for name, of in roots.items()
+        }
+        refs["L-board"] = board
+        return {
+            name: LedgerFacts(name, "bo" if name in {"L-all", "L-bare"} else "ana", **plain, roots=of, grounding=ground)
+            for name, of in refs.items()
+            for ground in [Grounding.BOUND if of else Grounding.UNBOUND]
+        }
+
+    def standing(self) -> Standing:
+        """Nothing, mostly; else holds, freezes and revokes of what these worlds have."""
+        pick, labels = self.random.choice, (*COLLECTORS, "memo")
+        targets = [Target(pick(labels)), Target(record_id=pick(("kb-0", "quote-1"))), Target("", "kb-1", pick("19"))]
+        frozen = [freeze(pick(labels), self.some_time()), freeze("", self.some_time())]
+        return stands(
+            revoked_sources={pick(labels): revoke(self.some_time(), order_id="order-2")} if self.odd() else {},
+            holds=holds(*(target for target in targets if self.odd())),
+            freezes=tuple(each for each in frozen if self.odd()),
         )
 
     def rule(self, rule_id: str, effect: Effect) -> Rule:
@@ -152,7 +191,7 @@ class Maker:
             rule_id,
             effect,
             pick(list(CONDITIONS)),
-            moments=frozenset(self.random.sample(list(Moment), pick((1, 2, 3, 3, 3)))),
+            moments=frozenset(self.random.sample(list(Moment), pick((1, 2, 4, 4, 4)))),
             sources=pick((None, None, frozenset({"wiki"}), frozenset({"ledger-feed", "wiki"}))),
             kinds=pick((None, None, frozenset({"answer"}))),
         )
@@ -185,6 +224,8 @@ class Maker:
             snapshot=policy,
             rules=tuple(self.rules()),
             grants=PrincipalGrants(held, 5),
+            ledger=self.ledger(known),
+            standing=self.standing(),
             moment=pick((Moment.RETRIEVE, Moment.PUBLISH)),
             principal=Principal(pick(("ana", "ana", "bo")), pick(((), ("board",)))),
             need_numbers=self.random.random() < 0.3,

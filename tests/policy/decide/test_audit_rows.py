@@ -55,6 +55,7 @@ def test_a_row_names_every_fact_with_its_revision() -> None:
         ("record", "kb-7", "1"): 21,
         ("record", "kb-404", "1"): 0,
         ("grants", "ana", ""): 5,
+        ("standing", "", ""): 0,
     }
     seen = next(f for f in row(given).facts if f.id == "quote-1")
     assert (seen.source_label, seen.collector, list(seen.states)) == ("ledger-feed", "feed-importer", ["current"])

@@ -6,10 +6,10 @@ import pytest
 
 from discreet.policy.decide import masked
 from discreet.policy.decision import MASKED
-from discreet.policy.gates import ORDER, REPLAY_ORDER
+from discreet.policy.gates import LEDGER_ORDER, ORDER
 from discreet.policy.texts_builtin import BUILTIN
 from discreet.policy.words import ActionTendency, Freshness, Gate, Moment, Next, Origin, Reason, Verdict
-from tests.policy.decide.faults import AUTHORITY, AVAILABILITY, DUE, FAULTS, Fault, passing
+from tests.policy.decide.faults import AUTHORITY, AVAILABILITY, DUE, FAULTS, HELD, Fault, passing
 from tests.policy.decide.world import (
     DAY,
     NOW,
@@ -38,13 +38,13 @@ def test_the_order_of_gates_is_the_agreed_one() -> None:
         *(Gate.POLICY_AGE, Gate.AVAILABILITY, Gate.RETENTION, Gate.SUSPENSION, Gate.SOURCE, Gate.BINDING),
         *(Gate.FRESHNESS, Gate.BASIS, Gate.COMPLETENESS, Gate.NUMBERS, Gate.RULES),
     ] == IN_ORDER
-    assert [gate for gate, _ in REPLAY_ORDER] == [Gate.RETENTION, *IN_ORDER[:-1]]
+    assert [gate for gate, _ in LEDGER_ORDER] == [Gate.RETENTION, *IN_ORDER[:-1]]
 
 
 @pytest.mark.parametrize("moment", list(Moment))
 def test_what_has_no_fault_is_allowed(moment: Moment) -> None:
     """A4, A5: all gates pass, the trace names each, and nothing is said but the evidence."""
-    given = passing().replayed() if moment is Moment.REPLAY else edit(passing(), moment=moment)
+    given = passing().replayed(moment=moment) if moment.by_ledger_id else edit(passing(), moment=moment)
     result = given.one()
     assert (result.verdict, result.reason, result.gate) == (Verdict.ALLOW, Reason.NONE, Gate.RELEASE)
     assert result.trace[-len(IN_ORDER) - 1 :] == (*IN_ORDER, Gate.RELEASE)
@@ -100,8 +100,9 @@ def test_freshness_is_not_told_where_it_was_not_judged() -> None:
 def test_the_earlier_of_two_faults_decides(fault: Fault) -> None:
     """B11, A4: whatever else is wrong, the gate that comes first gives verdict and reason."""
     for first, second in PAIRS:
-        states_unseen = second.hides_record and first in AUTHORITY
-        if first is not fault or states_unseen:
+        states_unseen = second.hides_record and (first in AUTHORITY or first in HELD)
+        kept = first.gate is Gate.RETENTION and second in HELD
+        if first is not fault or states_unseen or kept:
             continue
         for given in (second.change(first.change(passing())), first.change(second.change(passing()))):
             result = given.one()
@@ -113,7 +114,7 @@ def test_the_earlier_of_two_faults_decides(fault: Fault) -> None:
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if not fault.publish_only], ids=str)
 def test_a_due_revoke_comes_first_at_replay(fault: Fault) -> None:
     """B11: the caller holds the copy and must purge it, whatever else is true of policy, reader and record."""
-    if fault is DUE or fault.name in {"unknown", "revoked-later", "other-version"}:
+    if fault is DUE or fault in HELD or fault.name in {"unknown", "revoked-later", "other-version"}:
         return
     result = DUE.change(_by_ledger_id(fault)).one()
     assert (result.verdict, result.reason, result.gate) == (Verdict.PURGE, Reason.RETENTION_REVOKED, Gate.RETENTION)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from discreet.policy.facts import PrincipalGrants
+from discreet.policy.facts import PrincipalGrants, Target
 from discreet.policy.words import ActionTendency, Moment, Reason, Verdict
 from discreet.v1 import disclosure_pb2
-from tests.policy.decide.faults import AVAILABILITY, FAULTS, Fault, bindings, old_policy, passing, records
+from tests.policy.decide.faults import AVAILABILITY, FAULTS, Fault, bindings, held, old_policy, passing, records, stand
 from tests.policy.decide.replies import reply, reply_bytes, row
 from tests.policy.decide.world import (
     DAY,
@@ -19,6 +19,7 @@ from tests.policy.decide.world import (
     edit,
     evidence,
     figure_world,
+    freeze,
     grant,
     record,
     revoke,
@@ -46,6 +47,14 @@ HIDDEN: dict[str, Callable[[World], World]] = {
     "denied and stale": records(scopes=("board",), as_of=at(-9 * DAY)),
     "denied and unlisted": records(scopes=("board",), source_label="memo"),
     "denied and superseded": records(scopes=("board",), current=False),
+    "denied and held": lambda w: records(scopes=("board",))(held(Target(record_id="quote-1"))(w)),
+    "denied and its source held": lambda w: records(scopes=("board",))(held(Target("ledger-feed"))(w)),
+    "denied and its source revoked": lambda w: records(scopes=("board",))(
+        stand(revoked_sources={"ledger-feed": revoke()})(w)
+    ),
+    "denied and frozen": lambda w: records(scopes=("board",))(stand(freezes=(freeze("ledger-feed"),))(w)),
+    "denied and all frozen": lambda w: records(scopes=("board",))(stand(freezes=(freeze(),))(w)),
+    "unknown and all frozen": lambda w: edit(stand(freezes=(freeze(),))(w), records=()),
 }
 
 

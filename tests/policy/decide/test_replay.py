@@ -6,7 +6,7 @@ import pytest
 
 from discreet.policy.facts import Ref
 from discreet.policy.request import Claim
-from discreet.policy.words import ActionTendency, Effect, Gate, Reason, Verdict
+from discreet.policy.words import ActionTendency, Effect, Gate, Moment, Reason, Verdict
 from tests.policy.decide.faults import fields, old_policy, records
 from tests.policy.decide.replies import reply, reply_bytes, row
 from tests.policy.decide.world import (
@@ -145,6 +145,26 @@ def test_a_replay_has_the_rules_of_replay() -> None:
     shut = rule("no-history", Effect.WITHHOLD, 'request.moment == "REPLAY"')
     assert committed.one(rules=(rule("open"), shut)).rule == "no-history"
     assert world().one(rules=(rule("open"), shut)).verdict is Verdict.ALLOW
+
+
+def test_an_export_has_the_rules_of_export() -> None:
+    """B1, B10: what may be read again may not be taken away for that; and the other way round."""
+    reading = rule("reading", moments=frozenset({Moment.REPLAY}))
+    for moment, verdict in ((Moment.REPLAY, Verdict.ALLOW), (Moment.EXPORT, Verdict.WITHHOLD)):
+        result = world().replayed(moment=moment).one(rules=(reading,))
+        assert (result.verdict, result.by_ledger_id) == (verdict, True)
+    taken = rule("taken", Effect.WITHHOLD, 'request.moment == "EXPORT"')
+    assert world().replayed(moment=Moment.EXPORT).one(rules=(rule("open"), taken)).rule == "taken"
+
+
+@pytest.mark.parametrize("_what, entry, reason", OTHERS, ids=[each[0] for each in OTHERS])
+def test_an_export_is_for_its_own_reader_as_a_replay_is(_what: str, entry: dict[str, str], reason: Reason) -> None:
+    """DSC-07, B10, B11: another's entry exports as an unknown one; the due revoke comes first, whoever asks."""
+    theirs = world().replayed(moment=Moment.EXPORT, **entry)
+    assert (theirs.one().verdict, theirs.one().reason) == (Verdict.WITHHOLD, reason)
+    assert reply_bytes(theirs) == reply_bytes(edit(theirs, ledger={}, stored={}))
+    assert _purged(theirs).one().trace == (Gate.RETENTION,)
+    assert _purged(theirs).one().verdict is Verdict.PURGE
 
 
 def test_turns_are_judged_one_by_one() -> None:

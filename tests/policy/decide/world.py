@@ -11,9 +11,12 @@ from discreet.policy.cel import Condition, compile_condition
 from discreet.policy.decide import decide
 from discreet.policy.decision import Decided, SegmentDecision
 from discreet.policy.facts import (
+    NOTHING_STANDS,
     Caller,
     Facts,
+    Freeze,
     GrantFacts,
+    Hold,
     LedgerFacts,
     Micros,
     PrincipalGrants,
@@ -21,6 +24,8 @@ from discreet.policy.facts import (
     RecordFacts,
     Ref,
     Revoke,
+    Standing,
+    Target,
 )
 from discreet.policy.request import Binding, Claim, Principal, Request, Segment
 from discreet.policy.rule_index import rule_index
@@ -57,9 +62,25 @@ def at(us: int) -> Micros:
     return Micros(NOW + us)
 
 
-def revoke(purge_not_before: Micros = NOW, seq: int = 800) -> Revoke:
+def revoke(purge_not_before: Micros = NOW, seq: int = 800, order_id: str = "order-1") -> Revoke:
     """A retention revoke that is due from `purge_not_before` on."""
-    return Revoke("ops", "erasure", "T-1", at(-DAY), purge_not_before, seq)
+    return Revoke("ops", "erasure", "T-1", at(-DAY), purge_not_before, seq, order_id)
+
+
+def holds(*targets: Target) -> Mapping[Target, tuple[Hold, ...]]:
+    """A legal hold on each of the targets, the first called hold-1."""
+    made = (Hold(f"hold-{i}", target, "counsel", "case", "T-2", at(-DAY)) for i, target in enumerate(targets, start=1))
+    return {hold.target: (hold,) for hold in made}
+
+
+def freeze(label: str = "", until: Micros | None = None) -> Freeze:
+    """A freeze of a source, or of everything; for an hour unless told otherwise."""
+    return Freeze("freeze-1", label, "ops", "leak", at(-DAY), at(3600 * SECOND) if until is None else until)
+
+
+def stands(**changes: Any) -> Standing:
+    """What stands for the tenant, as of sequence number 600."""
+    return edit(Standing(600), **changes)
 
 
 def record(record_id: str = "kb-1", version: str = "1", **changes: Any) -> RecordFacts:
@@ -169,6 +190,7 @@ class World:
     ledger: Mapping[str, LedgerFacts] = field(default_factory=dict)
     stored: Mapping[str, Segment] = field(default_factory=dict)
     ledger_ids: tuple[str, ...] = ()
+    standing: Standing = NOTHING_STANDS
     moment: Moment = Moment.PUBLISH
     principal: Principal = Principal("ana")
     caller: Caller = Caller("agent-1", Role.AGENT, None)
@@ -190,12 +212,12 @@ class World:
         """What the index holds."""
         records = {one.ref: one for one in self.records}
         current = {one.record_id: one for one in self.records if one.current}
-        return Facts(EPOCH, SEQ, records, current, self.grants, self.ledger, self.receipt_keys)
+        return Facts(EPOCH, SEQ, records, current, self.grants, self.ledger, self.receipt_keys, self.standing)
 
     @property
     def request(self) -> Request:
         """What is asked."""
-        replay = self.moment is Moment.REPLAY
+        replay = self.moment in {Moment.REPLAY, Moment.EXPORT}
         return Request(
             "marlowe",
             self.moment,
@@ -227,8 +249,9 @@ class World:
         return result
 
     def replayed(self, ledger_id: str = "L1", **entry: Any) -> World:
-        """The same world after its only segment was committed: asked again at REPLAY by ledger id."""
+        """The same world after its only segment was committed: asked again by ledger id, as a rule at REPLAY."""
         (stored,) = self.segments
+        moment = entry.pop("moment", Moment.REPLAY)
         bound = {b.record_id for b in stored.bindings}
         behind = (ref for one in self.records if one.record_id in bound for ref in (one.ref, *one.roots))
         plain: dict[str, Any] = {
@@ -239,17 +262,19 @@ class World:
             "segment_digest": stored.digest,
             "grounding": stored.grounding,
             "segment": b"",
-            "roots": tuple(dict.fromkeys(behind)),
+            "roots": tuple(dict.fromkeys((*behind, *self._of_parents(stored)))),
             "seq": 700,
             "committed_at": at(-3600 * SECOND),
             "store_by": at(-3000 * SECOND),
             "need_numbers": self.need_numbers,
             "need_advice": self.need_advice,
         }
-        ledger = {ledger_id: LedgerFacts(ledger_id, **(plain | entry))}
-        return edit(
-            self, moment=Moment.REPLAY, ledger=ledger, stored={ledger_id: stored}, ledger_ids=(ledger_id,), segments=()
-        )
+        ledger = {**self.ledger, ledger_id: LedgerFacts(ledger_id, **(plain | entry))}
+        asked = {"ledger_ids": (ledger_id,), "segments": (), "moment": moment}
+        return edit(self, ledger=ledger, stored={**self.stored, ledger_id: stored}, **asked)
+
+    def _of_parents(self, stored: Segment) -> list[Ref]:
+        return [ref for parent in stored.parents if parent in self.ledger for ref in self.ledger[parent].roots]
 
 
 def world(*records: RecordFacts, claim: Claim | None = None, **changes: Any) -> World:

@@ -56,7 +56,7 @@ TEXTS: Final[dict[str, tuple[Any, str]]] = {
 }
 VARIABLES: Final = {
     "request": "the call",
-    "request.moment": "`RETRIEVE`, `PUBLISH` or `REPLAY`",
+    "request.moment": "`RETRIEVE`, `PUBLISH`, `REPLAY` or `EXPORT`",
     "request.tenant": "the tenant that the call is for",
     "request.session_id": "as the request gave it",
     "request.locale": "`en` or `zh-Hans`",
@@ -71,8 +71,8 @@ VARIABLES: Final = {
     "segment.id": "as the request gave it",
     "segment.kind": "as the request gave it",
     "segment.grounding": "`BOUND` or `UNBOUND`",
-    "segment.need_numbers": "as the request gave it; at REPLAY as it was committed",
-    "segment.need_advice": "as the request gave it; at REPLAY as it was committed",
+    "segment.need_numbers": "as the request gave it; at REPLAY and EXPORT as it was committed",
+    "segment.need_advice": "as the request gave it; at REPLAY and EXPORT as it was committed",
     "segment.claim": "what the segment asserts; absent: nothing",
     "segment.claim.basis": "the basis that is asked for; may be empty",
     "segment.claim.about_start": "the first moment that is asserted about; absent: now",

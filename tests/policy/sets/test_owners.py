@@ -126,7 +126,7 @@ def test_an_embargo_is_a_withholding_rule_with_an_end() -> None:
     text = EMBARGO + "until: 2026-11-05T07:00:00+01:00\nsources: [notes]\ntext: wait\n"
     found = rules_of(a_set(q3=text, words=texts))["embargo.q3"]
     assert (found.effect, found.until_us, found.from_us) == (Effect.WITHHOLD, 1_793_858_400_000_000, None)
-    assert found.moments == {Moment.RETRIEVE, Moment.PUBLISH, Moment.REPLAY}
+    assert found.moments == {Moment.RETRIEVE, Moment.PUBLISH, Moment.REPLAY, Moment.EXPORT}
     assert (found.custom_reason, found.text, found.place, found.observe) == (
         "UNDER_EMBARGO",
         "wait",

@@ -8,7 +8,7 @@ from discreet.policy.codec.encode import CommitOutcome, evidence_message, order_
 from discreet.policy.codec.stored import binding_message, claim_message
 from discreet.policy.codec.values import number, stamp_of
 from discreet.policy.decision import Decided, SegmentDecision
-from discreet.policy.facts import Caller, Facts, Micros, RecordFacts, Ref
+from discreet.policy.facts import NOTHING_STANDS, Caller, Facts, Micros, RecordFacts, Ref, Standing
 from discreet.policy.request import Request
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.words import AuditAct, RecordKind
@@ -59,7 +59,7 @@ def audit_row(decided: Decided, call: CallRecord) -> bytes:
         need_advice=request.need_advice,
         policy=policy_message(call.snapshot),
         token=call.token,
-        facts=_facts(decided, call.facts, request),
+        facts=_facts(decided, call),
         decisions=[_decision(d, call, i) for i, d in enumerate(decided.results)],
     )
     return row.SerializeToString(deterministic=True)
@@ -79,18 +79,21 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _facts(decided: Decided, facts: Facts | None, request: Request) -> list[pb.AuditFact]:
-    found = [_record_fact(ref, record) for ref, record in decided.records_read]
+def _facts(decided: Decided, call: CallRecord) -> list[pb.AuditFact]:
+    facts, request = call.facts, call.request
+    standing = facts.standing if facts is not None else NOTHING_STANDS
+    found = [_record_fact(ref, record, standing, call.at) for ref, record in decided.records_read]
     if facts is None:
         return found
     found.append(pb.AuditFact(kind="grants", id=request.principal.id, revision=facts.grants.revision))
-    for ledger_id in request.ledger_ids:
+    found.append(pb.AuditFact(kind="standing", revision=standing.revision))
+    for ledger_id in dict.fromkeys((*request.ledger_ids, *(p for each in request.segments for p in each.parents))):
         entry = facts.ledger.get(ledger_id)
         found.append(pb.AuditFact(kind="ledger", id=ledger_id, revision=entry.seq if entry is not None else 0))
     return found
 
 
-def _record_fact(ref: Ref, record: RecordFacts | None) -> pb.AuditFact:
+def _record_fact(ref: Ref, record: RecordFacts | None, standing: Standing, at: Micros) -> pb.AuditFact:
     known = record if record is not None else _NOBODY
     fact = pb.AuditFact(
         kind="record",
@@ -100,19 +103,21 @@ def _record_fact(ref: Ref, record: RecordFacts | None) -> pb.AuditFact:
         digest=known.digest,
         source_label=known.source_label,
         collector=known.collector,
-        states=_states(known),
+        states=_states(known, standing, at),
         step=known.step,
     )
     # What is unknown costs as much as what is known (F11).
     return fact if record is not None else pb.AuditFact(kind="record", id=ref.record_id, version=ref.version)
 
 
-def _states(record: RecordFacts) -> list[str]:
+def _states(record: RecordFacts, standing: Standing, at: Micros) -> list[str]:
     flags = {
         "current": record.current,
-        "revoked": record.revoked is not None,
+        "frozen": standing.frozen(record, at) is not None,
+        "held": bool(standing.holds_on(record)),
+        "revoked": standing.revoke_of(record) is not None,
         "superseded": record.superseded_by is not None,
-        "suspended": record.suspended,
+        "suspended": record.suspended_at(at),
         "unreachable": record.unreachable,
     }
     return [name for name, is_set in flags.items() if is_set]
@@ -151,6 +156,8 @@ def _decision(decision: SegmentDecision, call: CallRecord, index: int) -> pb.Aud
         ledger_id=(outcome.ledger_id if outcome is not None else "") or (decision.key if decision.by_ledger_id else ""),
         order=order_message(outcome) if outcome is not None else None,
         observed_rules=decision.observed,
+        purge_order_id=decision.purge_order_id,
+        parents=segment.parents if segment is not None else (),
     )
 
 

@@ -102,6 +102,7 @@ def _result(decision: SegmentDecision, decision_id: str, request: Request) -> pb
         evidence=[evidence_message(view) for view in masked(decision)],
         receipts=decision.receipts,
         use_within_ms=decision.use_within_ms,
+        purge_order_id=decision.purge_order_id,
     )
 
 
@@ -153,8 +154,8 @@ def _gap(decision: SegmentDecision) -> pb.Gap:
 
 
 def _named_binding(decision: SegmentDecision, ref: Ref | None) -> Ref | None:
-    """The request's first binding, whichever of its roots failed, for who is told NOT_AVAILABLE; nothing at REPLAY."""
-    if decision.by_ledger_id or decision.segment is None or ref is None:
+    """The request's first binding, whichever root failed, for who is told NOT_AVAILABLE; by ledger id nothing."""
+    if decision.by_ledger_id or decision.segment is None or ref is None or not decision.segment.bindings:
         return None
     first = decision.segment.bindings[0]
     return Ref(first.record_id, first.version)

@@ -17,6 +17,7 @@ from discreet.v1 import disclosure_pb2 as pb
 
 SEGMENTS_MAX = 1_000
 BINDINGS_MAX = 32
+PARENTS_MAX = 32
 SCOPES_MAX = 64
 ATTRIBUTES_MAX = 32
 FIELDS_MAX = 64
@@ -51,12 +52,12 @@ def check_question(message: pb.CheckRequest) -> Parsed:
     moment = _word(Moment, message.moment, "moment")
     if message.consistency not in (0, 1):
         raise Malformed("consistency", "is not served", "leave it out or give CONSISTENCY_AUTHORITATIVE")
-    if moment is Moment.REPLAY:
+    if moment.by_ledger_id:
         if message.segments:
-            raise Malformed("segments", "cannot be given at REPLAY", "give ledger_ids alone")
+            raise Malformed("segments", f"cannot be given at {moment.short}", "give ledger_ids alone")
         _count("ledger_ids", len(message.ledger_ids), 1, SEGMENTS_MAX)
     elif message.ledger_ids:
-        raise Malformed("ledger_ids", f"cannot be given at {moment.short}", "give segments, or ask at REPLAY")
+        raise Malformed("ledger_ids", f"cannot be given at {moment.short}", "give segments, or ask at REPLAY or EXPORT")
     request = _request(message, moment, "", commit=False)
     for index, ledger_id in enumerate(request.ledger_ids):
         _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"ledger_ids[{index}]", _SHORT)
@@ -80,7 +81,7 @@ def _request(message: pb.CheckRequest | pb.CommitRequest, moment: Moment, answer
     _check(idents.text_problem(message.session_id, idents.SHORT_BYTES_MAX), "session_id", _SHORT)
     if message.min_token:
         token(message.min_token, "min_token")
-    if moment is not Moment.REPLAY:
+    if not moment.by_ledger_id:
         _count("segments", len(message.segments), 1, SEGMENTS_MAX)
     segments = tuple(_segment(item, f"segments[{i}]", commit) for i, item in enumerate(message.segments))
     _distinct("segments", [segment.id for segment in segments], ".id")
@@ -124,6 +125,11 @@ def _segment(given: pb.Segment, path: str, commit: bool) -> Segment:
         )
     if grounding is Grounding.UNBOUND and given.HasField("claim"):
         raise Malformed(f"{path}.claim", "cannot be given with GROUNDING_UNBOUND", "an unbound segment asserts nothing")
+    if grounding is Grounding.UNBOUND and given.parents:
+        hint = "give GROUNDING_BOUND: it rests on what its parents rest on"
+        raise Malformed(f"{path}.parents", "cannot be given with GROUNDING_UNBOUND", hint)
+    if given.parents:
+        _check_parents(given, path)
     _count(f"{path}.bindings", len(given.bindings), 0, BINDINGS_MAX)
     for index, item in enumerate(given.bindings):
         _check_binding(item, f"{path}.bindings[{index}]")
@@ -132,6 +138,13 @@ def _segment(given: pb.Segment, path: str, commit: bool) -> Segment:
     if given.HasField("claim"):
         _check_claim(given.claim, f"{path}.claim")
     return segment_of(given)
+
+
+def _check_parents(given: pb.Segment, path: str) -> None:
+    _count(f"{path}.parents", len(given.parents), 0, PARENTS_MAX)
+    for index, ledger_id in enumerate(given.parents):
+        _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"{path}.parents[{index}]", _SHORT)
+    _distinct(f"{path}.parents", given.parents)
 
 
 def _check_binding(given: pb.Binding, path: str) -> None:
@@ -208,4 +221,5 @@ def _distinct(path: str, items: Iterable[object], field: str = "") -> None:
 
 def _ids(request: Request) -> FactIds:
     refs = dict.fromkeys(Ref(b.record_id, b.version) for segment in request.segments for b in segment.bindings)
-    return FactIds(tuple(refs), request.principal.id, request.ledger_ids)
+    parents = dict.fromkeys(parent for segment in request.segments for parent in segment.parents)
+    return FactIds(tuple(refs), request.principal.id, (*request.ledger_ids, *parents))

@@ -16,6 +16,7 @@ def segment_of(given: pb.Segment) -> Segment:
         tuple(binding_of(item) for item in given.bindings),
         given.digest,
         claim_of(given.claim) if given.HasField("claim") else None,
+        tuple(given.parents),
     )
 
 

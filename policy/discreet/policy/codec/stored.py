@@ -31,6 +31,7 @@ def segment_message(segment: Segment) -> pb.Segment:
         grounding=number(segment.grounding),
         bindings=[binding_message(binding) for binding in segment.bindings],
         claim=claim_message(segment.claim) if segment.claim is not None else None,
+        parents=segment.parents,
     )
 
 
@@ -58,16 +59,20 @@ def claim_message(claim: Claim) -> pb.Claim:
 
 
 def fingerprint(principal_id: str, segment: Segment, needs: tuple[bool, bool] = (False, False)) -> bytes:
-    """SHA-256 over principal, digest, kind, grounding, claim, what each binding names, and the needs: numbers, advice.
+    """SHA-256 over principal, digest, kind, grounding, claim, what each binding names, parents, and the needs.
 
+    The needs are numbers, advice. Parents count in their order, and only where there are any, as the needs do.
     Tokens and receipts are left out: they may differ when a commit is repeated, and change nothing of what is shown.
     """
     parts = ["segment-v1", principal_id, segment.digest, segment.kind, segment.grounding.short]
     parts += _claim_parts(segment.claim)
     for bound in segment.bindings:
         parts += [bound.record_id, bound.version, bound.digest, bound.locator]
+    # One part each, and unlike: bindings are four each.
+    if segment.parents:
+        parts.append("parents " + framed(segment.parents).hex())
     if any(needs):
-        parts.append(f"needs {needs[0]:d} {needs[1]:d}")  # one part: bindings are four each
+        parts.append(f"needs {needs[0]:d} {needs[1]:d}")
     return hashlib.sha256(framed(parts)).digest()
 
 

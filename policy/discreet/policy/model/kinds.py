@@ -211,7 +211,7 @@ class Embargo(Kind):
 
     from_: Time | None = Field(default=None, alias="from")
     until: Time
-    moments: Moments = (Moment.RETRIEVE, Moment.PUBLISH, Moment.REPLAY)
+    moments: Moments = (Moment.RETRIEVE, Moment.PUBLISH, Moment.REPLAY, Moment.EXPORT)
     sources: Labels | None = None
     kinds: SegmentKinds | None = None
     when: Condition | None = None

@@ -139,7 +139,7 @@ def _activations(subject: Subject) -> Iterator[tuple[Root | None, Mapping[str, o
         yield None, shared
         return
     for root in subject.roots:
-        yield root, schema.bound_activation(shared, root)
+        yield root, schema.bound_activation(shared, root, subject.call.now)
 
 
 def _fits(rule: Rule, subject: Subject, root: Root | None) -> bool:

@@ -137,7 +137,8 @@ class Asking:
         of the question. It ends with the call.
         """
         assert asked.snapshot is not None and asked.facts is not None  # noqa: PT018 - the caller looked at `reason`
-        stored = {ledger_id: segment_from(entry.segment) for ledger_id, entry in asked.facts.ledger.items()}
+        ledger = asked.facts.ledger
+        stored = {one: segment_from(ledger[one].segment) for one in asked.request.ledger_ids if one in ledger}
         age = self.policies.age_us()
         rest = one_by_one(asked.snapshot, asked.facts, call.caller, asked.now, asked.request, age, stored)
         judged: list[Judged] = []
