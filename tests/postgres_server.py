@@ -13,6 +13,7 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -31,7 +32,9 @@ SETTINGS = {
 class PostgresServer:
     """A running server; `stop` ends it and removes everything."""
 
-    def __init__(self, version: int = 18, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, version: int = 18, settings: dict[str, str] | None = None, standby_of: "PostgresServer | None" = None
+    ) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="dpg-", dir="/tmp"))
         self._numbers = itertools.count(1)
         self._user = _unprivileged()
@@ -41,11 +44,20 @@ class PostgresServer:
             os.chown(self._home, self._user, self._user)
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._run("initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
+            if standby_of is None:
+                self._run("initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
+            else:
+                way = f"host={standby_of.directory} user=postgres application_name=standby"
+                self._run("pg_basebackup", "-d", way, "-R", "-X", "stream", "-c", "fast", "--no-sync")
             self.start()
         except BaseException:
             self.stop()
             raise
+
+    @property
+    def directory(self) -> Path:
+        """Where its socket is: the host of an address."""
+        return self._home
 
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
         """The address of a database of this server."""
@@ -70,11 +82,16 @@ class PostgresServer:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(statement.encode())
 
-    def start(self, settings: dict[str, str] | None = None) -> None:
-        """Starts the server on its data, with settings that differ, and waits until it answers."""
+    def start(self, settings: dict[str, str] | None = None, file_bytes_max: int | None = None) -> None:
+        """Starts the server on its data, with settings that differ, and waits until it answers.
+
+        `file_bytes_max`: no file can grow beyond it, as on a disk that is full.
+        """
         self._settings |= settings or {}
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._bin / "postgres"), "-D", str(self._home / "data"), "-k", str(self._home), *options]
+        if file_bytes_max is not None:
+            command = ["sh", "-c", 'ulimit -f "$0"; exec "$@"', str(file_bytes_max // 512), *command]
         with (self._home / "log").open("ab") as log:
             process = self._process = subprocess.Popen(
                 command,
@@ -95,9 +112,35 @@ class PostgresServer:
                     raise RuntimeError((self._home / "log").read_text()[-LOG_SHOWN_MAX:]) from None
                 time.sleep(0.02)
 
-    def kill(self) -> None:
+    def kill(self, how: signal.Signals = signal.SIGQUIT) -> None:
         """Ends the server at once, as a power cut would."""
-        self._end(signal.SIGQUIT)
+        self._end(how)
+
+    def promote(self) -> None:
+        """Makes a standby a primary of its own; returns once it is one."""
+        self.execute("SELECT pg_promote(true)")
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """What a query returns, as the superuser."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            return connection.execute(statement.encode()).fetchall()
+
+    def until(self, statement: str, wanted: object) -> None:
+        """Returns once a query gives this one value."""
+        until = time.monotonic() + START_TIMEOUT_S
+        while self.ask(statement) != [(wanted,)]:
+            if time.monotonic() > until:
+                raise RuntimeError(f"{statement} gives {self.ask(statement)}")
+            time.sleep(0.02)
+
+    def configure(self, **settings: str) -> None:
+        """Sets settings for good and has them read again; an empty value resets one."""
+        for name, value in settings.items():
+            self.execute(f"ALTER SYSTEM SET {name} = '{value}'" if value else f"ALTER SYSTEM RESET {name}")
+        self.execute("SELECT pg_reload_conf()")
+        for name, value in settings.items():
+            if value:
+                self.until(f"SELECT current_setting('{name}')", value)
 
     def stop(self) -> None:
         """Ends the server and removes its data."""

@@ -17,6 +17,7 @@ from discreet.server.stores.chain import Chain
 from discreet.server.stores.postgres_connect import Address, Kind, cause, plain
 from discreet.server.stores.postgres_record import ATTEMPTS_MAX, BACKOFF_S, RETRIED
 from discreet.server.stores.postgres_setup import NOW, alchemy
+from discreet.server.stores.postgres_waiting import UNREPLICATED, unreplicated
 from discreet.server.stores.queries import read_head
 from discreet.server.stores.work import SqlWork
 
@@ -47,6 +48,7 @@ class Changing:
 
     def _once(self, work: Callable[[Work], T]) -> T:
         with self._engine.connect() as connection:
+            raw = connection.connection.driver_connection
             connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
             head, _ = read_head(connection, Micros(0), hold=True)
             head = head._replace(now=Micros(connection.execute(NOW).scalar_one()))
@@ -61,6 +63,8 @@ class Changing:
                 self._look_up(link)
         if link is not None:
             self._chain.moved(link)
+        if isinstance(raw, psycopg.Connection) and unreplicated(raw):
+            raise OutcomeUnknown(UNREPLICATED)
         return result
 
     def _look_up(self, link: bytes | None) -> None:

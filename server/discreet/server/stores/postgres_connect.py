@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from discreet.server.ports import DatabaseChanged, StoreError
+from discreet.server.stores.postgres_waiting import listen
 
 CONNECT_TIMEOUT_S = 5
 LOCK_TIMEOUT_MS = 3_000
@@ -109,6 +110,7 @@ async def connect(address: Address, kind: Kind) -> psycopg.AsyncConnection:
         connection = await psycopg.AsyncConnection.connect(address.conninfo, autocommit=True, prepare_threshold=0)
     except psycopg.Error as error:
         raise StoreError(f"{address.shown} cannot be reached: {plain(error)}") from None
+    listen(connection)
     try:
         await connection.execute(settings(kind, address), prepare=False)
         row = await (await connection.execute(BOUND_TO, prepare=False)).fetchone()
@@ -125,6 +127,7 @@ async def connect(address: Address, kind: Kind) -> psycopg.AsyncConnection:
 def connect_sync(address: Address, kind: Kind) -> psycopg.Connection:
     """A connection for a thread."""
     connection = psycopg.connect(address.conninfo, autocommit=True)
+    listen(connection)
     try:
         connection.execute(settings(kind, address), prepare=False)
         if address.bound_to:

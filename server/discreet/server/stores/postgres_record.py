@@ -25,6 +25,7 @@ from discreet.server.ports import (
 )
 from discreet.server.stores.chain import Chain
 from discreet.server.stores.postgres_connect import Address, Kind, connect, plain
+from discreet.server.stores.postgres_waiting import UNREPLICATED, answer_within, unreplicated
 from discreet.server.stores.rows import canonical
 
 ATTEMPTS_MAX = 4
@@ -76,6 +77,7 @@ class Group:
             return [(await self.record([job]))[0] for job in jobs]
 
     async def _record(self, jobs: Sequence[Job]) -> list[JobOutcome]:
+        lost = ""
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 answer = await self._send(jobs)
@@ -83,13 +85,21 @@ class Group:
                 done = await self._settle(jobs)
                 if done is not None:
                     return await self._complete(jobs, done)
+                # Not there yet, which is no proof: the server may be at it still, paused or waiting for a standby.
+                lost = f"the line broke {attempt} times"
                 continue
+            except StoreError as error:
+                if lost:
+                    raise OutcomeUnknown(f"the outcome of a commit is not known: {lost}, then {error}") from None
+                raise
             except psycopg.Error as error:
                 if _link_taken(error):
                     answer = None
                 elif error.sqlstate in RETRIED and attempt < ATTEMPTS_MAX:
                     await asyncio.sleep(BACKOFF_S * 2**attempt)
                     continue
+                elif lost and isinstance(error, psycopg.OperationalError):
+                    raise OutcomeUnknown(f"the outcome of a commit is not known: {lost}, then {plain(error)}") from None
                 else:
                     raise
             if answer is not None:
@@ -97,7 +107,7 @@ class Group:
             done = await self._settle(jobs)
             if done is not None:
                 return await self._complete(jobs, done)
-        raise StoreError(f"{self._address.shown} broke off {ATTEMPTS_MAX} times; nothing was written")
+        raise OutcomeUnknown(f"the outcome of a commit is not known: {self._address.shown}: {lost or 'no answer'}")
 
     async def _complete(self, jobs: Sequence[Job], done: Mapping[int, JobOutcome]) -> list[JobOutcome]:
         """The outcomes of a group that was found written: what was not in it is recorded now."""
@@ -114,8 +124,7 @@ class Group:
         values = (*link, ordered, *_parameters(jobs))
         self._doubt = True
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                row = await (await connection.execute(_RECORD, values, binary=True)).fetchone()
+            row = await answer_within(ANSWER_TIMEOUT_S, connection, _ask(connection, values))
         except (psycopg.Error, TimeoutError) as error:
             if isinstance(error, TimeoutError) or connection.closed:
                 await connection.close()
@@ -123,6 +132,8 @@ class Group:
             self._doubt = False
             raise
         self._doubt = False
+        if unreplicated(connection):
+            raise OutcomeUnknown(UNREPLICATED)
         return row[0] if row else None
 
     async def _connected(self) -> psycopg.AsyncConnection:
@@ -169,6 +180,10 @@ class Group:
         if answer["hash"] is not None:
             self._chain.moved(bytes.fromhex(answer["hash"]))
         return [_outcome(answer, told) for _, told in zip(jobs, answer["jobs"], strict=True)]
+
+
+async def _ask(connection: psycopg.AsyncConnection, values: Sequence[object]) -> tuple[Any, ...] | None:
+    return await (await connection.execute(_RECORD, values, binary=True)).fetchone()
 
 
 def _outcome(answer: Mapping[str, Any], told: Mapping[str, Any]) -> JobOutcome:

@@ -18,7 +18,7 @@ from discreet.server.stores.postgres_setup import DURABLE, alchemy, give_rights,
 
 UNTIMED = ("statement_timeout", "idle_in_transaction_session_timeout")
 """Limits of calls, which an operator's act on a large database outlasts. That on waiting for locks stays."""
-SETTLED_S = 1
+SETTLED_S = 3
 """A server that withholds since the database changed comes and goes within this time; one that serves stays."""
 _OTHERS = sa.text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'discreet'"
