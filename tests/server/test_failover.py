@@ -147,7 +147,7 @@ async def test_a_promoted_synchronous_standby_has_all_and_is_served_once_it_is_a
 
 
 async def waits_for_the_standby(running: Running, primary: PostgresServer, standby: PostgresServer) -> None:
-    """DB-02: with the standby paused nothing is called done, though the primary has it; nor where a wait is cancelled."""
+    """DB-02: with the standby paused nothing is called done, though the primary has it; nor where a wait is ended."""
     ((receiver,),) = await asyncio.to_thread(standby.ask, "SELECT pid FROM pg_stat_wal_receiver")
     waiting = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from discreet.policy.token import decode
@@ -22,6 +23,7 @@ from tests.server.support import (
     commit_verdicts,
     config_of,
     document,
+    eventually,
     in_process,
     ref,
     segment,
@@ -112,3 +114,26 @@ async def test_a_token_of_one_is_good_at_the_other(two: tuple[Running, Running])
     assert verdicts(answer) == [("ALLOW", "NONE")]
     found = await other.lines.auditor.decisions(tenant=TENANT)
     assert [row.decision.decision_id for row in found] == [answer.results[0].decision_id]
+
+
+async def test_a_forgotten_session_that_holds_the_row_delays_no_check_and_no_answer(
+    place: Path, repo: PolicyRepo, postgres: PostgresServer
+) -> None:
+    """DB-02, A12: somebody's open transaction: checks go on, a commit is answered in time; all is well after it."""
+    url = postgres.fresh_database("template1")
+    async with in_process(config_of(place, repo.path, db=url, store_timeout_s=1.0)) as running:
+        await running.lines.collector.put(document())
+        async with await psycopg.AsyncConnection.connect(url) as forgotten:
+            await forgotten.execute("SELECT * FROM authority FOR UPDATE")
+            assert verdicts(await running.lines.agent.check(check(), 2)) == [("ALLOW", "NONE")]
+            error = await running.lines.agent.refused(commit())
+            assert (error.code().name, "unknown" in (error.details() or "")) == ("UNAVAILABLE", True)
+            assert verdicts(await running.lines.agent.check(check(), 2)) == [("ALLOW", "NONE")]
+
+        async def stands() -> bool:
+            return commit_verdicts(await running.lines.agent.commit(commit())) == [("ALLOW", "NONE")]
+
+        await eventually(stands)
+        async with await psycopg.AsyncConnection.connect(url) as looking:
+            assert await (await looking.execute("SELECT count(*) FROM ledger")).fetchall() == [(1,)]
+    postgres.drop(url)
