@@ -1,4 +1,4 @@
-"""`discreet index`: put, evidence, show and list. The rest of the group is in index_changes and index_import."""
+"""`discreet index`: put, evidence, show and list. The rest of the group is in the modules index_*."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ import click
 
 from discreet.cli.commands.index_changes import CHANGES
 from discreet.cli.commands.index_import import import_command
+from discreet.cli.commands.index_revoke import revoke
 from discreet.cli.errors import InputError
 from discreet.cli.exit_codes import ExitCode
 from discreet.cli.settings import Settings, current, shared_options
@@ -25,6 +26,7 @@ def index() -> None:
 
 
 index.add_command(import_command)
+index.add_command(revoke)
 for _change in CHANGES:
     index.add_command(_change)
 
@@ -141,12 +143,21 @@ def _history_row(record: "Record") -> tuple[str, str, str, str]:
     return recorded, record.digest[:12], flat(record.scopes), states(record)
 
 
+def _suspended(record: "Record") -> str:
+    from discreet.cli.telling import at
+
+    if not record.suspended:
+        return ""
+    return f"suspended until {at(record.suspended_until)}" if record.HasField("suspended_until") else "suspended"
+
+
 def states(record: "Record") -> str:
     """What hides a record, in words, or that nothing of its own does."""
     successor = record.superseded_by
     found = [
         "revoked" if record.HasField("retention_revoke") else "",
-        "suspended" if record.suspended else "",
+        f"held by {len(record.hold_ids)}" if record.hold_ids else "",
+        _suspended(record),
         "unreachable" if record.unreachable else "",
         f"superseded by {successor.record_id} {successor.version}" if record.HasField("superseded_by") else "",
         "current" if record.current else "not current",

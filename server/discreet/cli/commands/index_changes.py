@@ -8,8 +8,6 @@ from discreet.cli.errors import InputError
 from discreet.cli.settings import Settings, current, shared_options
 
 if TYPE_CHECKING:
-    from google.protobuf.timestamp_pb2 import Timestamp
-
     from discreet.cli.connection import Line
     from discreet.v1.common_pb2 import RecordRef
     from discreet.v1.index_pb2_grpc import IndexServiceStub
@@ -37,26 +35,14 @@ def _stub(line: "Line") -> "IndexServiceStub":
     return IndexServiceStub(line.channel)
 
 
-def _timestamp(value: str) -> "Timestamp":
-    import time
-
-    from google.protobuf.timestamp_pb2 import Timestamp
-
-    from discreet.cli.times import parse_moment_of_time
-
-    found = Timestamp()
-    found.FromMicroseconds(parse_moment_of_time(value, time.time_ns() // 1_000))
-    return found
-
-
 def _done(settings: Settings, said: str, token: str) -> None:
-    from discreet.cli.printing import console as terminal
-    from discreet.cli.printing import print_tree, text
+    from discreet.cli.printing import print_tree
+    from discreet.cli.telling import say
 
     if settings.output != "pretty":
         print_tree(settings, {"token": token})
     else:
-        terminal().print(text(said), text(f"(token {token})", "dim"), soft_wrap=True)
+        say(said, token)
 
 
 @_change
@@ -86,22 +72,35 @@ def supersede(record_id: str, version: str, by: tuple[str, str] | None, clear: b
     _done(settings, f"{record_id} {version}: {said}", token)
 
 
+_SUSPEND_EPILOG = """\b
+Examples:
+  discreet index suspend pep-0020 33 --reason 'under review'
+  discreet index suspend pep-0020 33 --until +2h --reason 'under review'
+"""
+
+
 @_change
-@click.command(epilog="\b\nExample:\n  discreet index suspend pep-0020 33 --reason 'under review'")
+@click.command(epilog=_SUSPEND_EPILOG)
 @click.argument("record_id")
 @click.argument("version")
+@click.option(
+    "--until", help="It ends by itself then: RFC 3339, or a span ahead such as +2h. Else only `resume` ends it."
+)
 @_reason
 @shared_options
-def suspend(record_id: str, version: str, reason: str) -> None:
-    """Hide a version at once, until `resume`."""
+def suspend(record_id: str, version: str, until: str | None, reason: str) -> None:
+    """Hide a version at once, until `resume` or until a time. Again: replaces the time."""
     settings = current()
     from discreet.cli.connection import connect
+    from discreet.cli.telling import timestamp
     from discreet.v1.index_pb2 import SuspendRequest
 
     request = SuspendRequest(tenant=settings.tenant, record=_ref(record_id, version), reason=reason)
+    if until:
+        request.until.CopyFrom(timestamp(until))
     with connect(settings, "operator") as line:
         token = line.call(_stub(line).Suspend, request).token
-    _done(settings, f"{record_id} {version}: suspended", token)
+    _done(settings, f"{record_id} {version}: suspended{f' until {until}' if until else ''}", token)
 
 
 @_change
@@ -160,11 +159,12 @@ def assess(record_id: str, version: str, until: str | None, unknown: bool, reaso
         raise InputError("neither or both of --until and --unknown", "give one of them")
     settings = current()
     from discreet.cli.connection import connect
+    from discreet.cli.telling import timestamp
     from discreet.v1.index_pb2 import RecordAssessmentRequest
 
     request = RecordAssessmentRequest(tenant=settings.tenant, record=_ref(record_id, version), reason=reason)
     if until:
-        request.expires_at.CopyFrom(_timestamp(until))
+        request.expires_at.CopyFrom(timestamp(until))
     with connect(settings, "operator") as line:
         token = line.call(_stub(line).RecordAssessment, request).token
     _done(settings, f"{record_id} {version}: {f'eligible until {until}' if until else 'eligibility unknown'}", token)
@@ -189,59 +189,3 @@ def unreachable(record_id: str, version: str, reachable: bool, reason: str) -> N
     with connect(settings, "operator") as line:
         token = line.call(_stub(line).MarkUnreachable, request).token
     _done(settings, f"{record_id} {version}: {'reachable' if reachable else 'unreachable'}", token)
-
-
-_REVOKE_EPILOG = """\b
-Example:
-  discreet index revoke pep-0020 33 --reason 'erasure request' --ticket LEGAL-7 --dry-run
-  discreet index revoke pep-0020 33 --reason 'erasure request' --ticket LEGAL-7
-
-Everything else only hides; this makes every stored copy one to be purged, and cannot be taken back for this version.
-"""
-
-
-@_change
-@click.command(epilog=_REVOKE_EPILOG)
-@click.argument("record_id")
-@click.argument("version")
-@_reason
-@click.option("--ticket", required=True, help="The ticket that asked for it.")
-@click.option("--purge-not-before", help="Withhold at once, purge from then on: RFC 3339 or a span ahead such as +2d.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--dry-run-digest", default="", help="The digest that the dry run gave; refused where it differs.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@shared_options
-def revoke(  # one parameter an option
-    record_id: str, version: str, reason: str, ticket: str, purge_not_before: str | None, dry_run: bool,
-    dry_run_digest: str, yes: bool,
-) -> None:  # fmt: skip
-    """Revoke the retention of a version: its copies are purged. Cannot be undone."""
-    settings = current()
-    from discreet.cli.connection import connect
-    from discreet.cli.printing import note, print_tree
-    from discreet.cli.shapes import to_tree
-    from discreet.v1.index_pb2 import RevokeRetentionRequest
-
-    request = RevokeRetentionRequest(
-        tenant=settings.tenant, record=_ref(record_id, version), reason=reason, ticket=ticket, dry_run=True,
-        dry_run_digest=dry_run_digest,
-    )  # fmt: skip
-    if purge_not_before:
-        request.purge_not_before.CopyFrom(_timestamp(purge_not_before))
-    with connect(settings, "operator") as line:
-        response = line.call(_stub(line).RevokeRetention, request)
-        if not dry_run:
-            if not yes:
-                note(f"{record_id} {version} is revoked for good; committed segments that rest on it: "
-                     f"{response.affected_segments}")  # fmt: skip
-                click.confirm("Revoke it?", abort=True, err=True)
-            request.dry_run = False
-            response = line.call(_stub(line).RevokeRetention, request)
-    if settings.output != "pretty":
-        print_tree(settings, to_tree(response))
-        return
-    said = "would be revoked; nothing was done" if dry_run else "revoked for good"
-    segments = f"; committed segments that rest on it: {response.affected_segments}"
-    _done(settings, f"{record_id} {version}: {said}{segments}", response.token)
-    if dry_run and response.dry_run_digest:
-        note(f"digest of this dry run: {response.dry_run_digest}")
