@@ -36,6 +36,8 @@ from discreet.client.purging import (
 from discreet.client.result import Failure
 from discreet.v1 import purge_pb2, purge_pb2_grpc
 
+__all__ = ["AsyncHolder", "Holder", "HolderKind", "HolderRefused", "Outcome", "PurgeItem"]
+
 DEADLINE_S: Final = 10.0
 TELL_AFTER_S: Final = 1.0
 """Answers are told together, but none waits longer than this for another."""
