@@ -20,7 +20,7 @@ def ledger_agrees(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
         yield Violation("the audit chain", broken)
     yield from _answers_are_there(calls, final)
     yield from _rows_come_from_calls(calls, final)
-    yield from _rows_have_audit(final)
+    yield from rows_have_audit(final)
     yield from _marks_come_from_calls(calls, final)
 
 
@@ -67,7 +67,7 @@ def _may_have_written(call: Call, told: Told) -> bool:
     return written or call.outcome is Outcome.UNKNOWN or not told.decided or told.reason in LOST
 
 
-def _rows_have_audit(final: Final) -> Iterator[Violation]:
+def rows_have_audit(final: Final) -> Iterator[Violation]:
     """Each ledger row is in one audit row, written in the same transaction; and no audit row is of none."""
     found: Counter[str] = Counter()
     for entry in final.audit:
