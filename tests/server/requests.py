@@ -86,6 +86,12 @@ VALID: dict[str, tuple[str, Message]] = {
     "Check": ("agent", check(_segment(), **_ASK)),
     "Check at REPLAY": ("agent", check(ledger_ids=["l1"], **_ASK)),
     "Commit": ("agent", commit(_segment(), **_ASK)),
+    "ReportShown": (
+        "agent",
+        disclosure_pb2.ReportShownRequest(
+            tenant=TENANT, principal=disclosure_pb2.Principal(id="ana"), session_id="session-1", ledger_ids=["l1"]
+        ),
+    ),
     "PutDocuments": ("collector", index_pb2.PutDocumentsRequest(tenant=TENANT, documents=[_document()])),
     "RegisterEvidence": ("collector", index_pb2.RegisterEvidenceRequest(tenant=TENANT, evidence=[_evidence()])),
     "GetRecord": ("operator", index_pb2.GetRecordRequest(tenant=TENANT, record_id="a", version="1")),

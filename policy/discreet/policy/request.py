@@ -71,3 +71,12 @@ class Request:
     need_advice: bool = False
     min_token: str = ""
     commit: bool = False
+
+
+class ShownReport(NamedTuple):
+    """What a caller says was put before a reader. `tenant` is empty where the caller left it out."""
+
+    tenant: str
+    principal: Principal
+    session_id: str
+    ledger_ids: tuple[str, ...]

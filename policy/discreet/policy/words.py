@@ -139,6 +139,14 @@ class OrderKind(Word):
     OVERTAKEN = 4
 
 
+class ShownKind(Word):
+    """What became of the report that a committed segment was shown."""
+
+    CONFIRMED = 1
+    ALREADY_CONFIRMED = 2
+    UNKNOWN = 3
+
+
 class Reason(Word):
     """Why a segment is not shown."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from discreet.policy.facts import Micros, Ref
+from discreet.policy.request import ShownReport
 from discreet.policy.words import AuditAct, Reason
 from discreet.server.calls import Call
 from discreet.server.ports import AuditRecord
@@ -52,6 +54,18 @@ def row_of(call: Call, act: AuditAct, tenant: str, at: Micros, instance: str, ch
         body=row.SerializeToString(deterministic=True),
         decisions=(),
     )
+
+
+def shown_of(
+    call: Call, report: ShownReport, tenant: str, at: Micros, instance: str, confirmed: Sequence[str], detail: str
+) -> AuditRecord:
+    """The audit row of a report: which entries came to be confirmed as shown, and how many there were of the others."""
+    change = Change(call.name, principal_id=report.principal.id, detail=detail)
+    plain = row_of(call, AuditAct.SHOWN, tenant, at, instance, change)
+    row = audit_pb2.AuditRow.FromString(plain.body)
+    row.principal_id, row.session_id = report.principal.id, report.session_id
+    row.shown_ledger_ids.extend(confirmed)
+    return replace(plain, session_id=report.session_id, body=row.SerializeToString(deterministic=True))
 
 
 def _message(change: Change) -> audit_pb2.AuditChange:

@@ -100,6 +100,14 @@ class Resting(NamedTuple):
     store_by: Micros
 
 
+class Released(NamedTuple):
+    """A committed segment: whose it is, and whether it was reported as shown."""
+
+    principal_id: str
+    session_id: str
+    confirmed: bool
+
+
 class HolderRow(NamedTuple):
     """A holder as it stands. `labels` empty: all sources."""
 
@@ -336,6 +344,10 @@ class Look(Protocol):
 
     def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
         """Holders in the order of their names."""
+        ...
+
+    def released(self, tenant: str, ledger_ids: Sequence[str]) -> Mapping[str, Released]:
+        """Those of up to 1,000 ids that are in the ledger."""
         ...
 
     @property

@@ -30,6 +30,7 @@ ENUMS: dict[str, tuple[EnumDescriptor, str]] = {
     "PurgeOutcome": (purge_pb2.PurgeOutcome.DESCRIPTOR, "PURGE_OUTCOME_"),
     "PurgeState": (purge_pb2.PurgeState.DESCRIPTOR, "PURGE_STATE_"),
     "TombstoneKind": (authority_pb2.TombstoneKind.DESCRIPTOR, "TOMBSTONE_KIND_"),
+    "ShownKind": (disclosure_pb2.ShownOutcome.Kind.DESCRIPTOR, "KIND_"),
     "Reason": (common_pb2.Reason.DESCRIPTOR, "REASON_"),
 }
 POLICY_ONLY = {"Duty", "Effect", "AuditMode", "Role"}

@@ -10,7 +10,7 @@ from discreet.policy.decision import Decided, EvidenceView, SegmentDecision
 from discreet.policy.facts import Micros, Ref
 from discreet.policy.request import Request
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.words import OrderKind, OutputStatus, Verdict
+from discreet.policy.words import OrderKind, OutputStatus, ShownKind, Verdict
 from discreet.v1 import common_pb2
 from discreet.v1 import disclosure_pb2 as pb
 
@@ -68,6 +68,12 @@ def encode_commit(decided: Decided, reply: Reply, outcomes: Sequence[CommitOutco
         results=results,
     )
     return message.SerializeToString()
+
+
+def encode_shown(request_id: str, outcomes: Sequence[tuple[str, ShownKind]]) -> bytes:
+    """The bytes of a ReportShownResponse; one outcome an id, in the order of the request."""
+    told = [pb.ShownOutcome(ledger_id=ledger_id, kind=number(kind)) for ledger_id, kind in outcomes]
+    return pb.ReportShownResponse(request_id=request_id, outcomes=told).SerializeToString()
 
 
 def order_message(outcome: CommitOutcome) -> pb.CommitOrder:

@@ -10,7 +10,7 @@ from discreet.policy.codec.values import attributes_of, micros_of
 from discreet.policy.codec.wire import parse_message
 from discreet.policy.facts import FactIds, Ref
 from discreet.policy.receipts import RECEIPT_CHARS_MAX
-from discreet.policy.request import Principal, Request, Segment
+from discreet.policy.request import Principal, Request, Segment, ShownReport
 from discreet.policy.token import BadToken, decode
 from discreet.policy.words import LOCALES, Grounding, Moment, Word
 from discreet.v1 import disclosure_pb2 as pb
@@ -55,13 +55,10 @@ def check_question(message: pb.CheckRequest) -> Parsed:
     if moment.by_ledger_id:
         if message.segments:
             raise Malformed("segments", f"cannot be given at {moment.short}", "give ledger_ids alone")
-        _count("ledger_ids", len(message.ledger_ids), 1, SEGMENTS_MAX)
+        _ledger_ids(message)
     elif message.ledger_ids:
         raise Malformed("ledger_ids", f"cannot be given at {moment.short}", "give segments, or ask at REPLAY or EXPORT")
     request = _request(message, moment, "", commit=False)
-    for index, ledger_id in enumerate(request.ledger_ids):
-        _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"ledger_ids[{index}]", _SHORT)
-    _distinct("ledger_ids", request.ledger_ids)
     return Parsed(request, _ids(request))
 
 
@@ -71,6 +68,23 @@ def parse_commit(data: bytes) -> Parsed:
     _check(idents.text_problem(message.answer_id, idents.SHORT_BYTES_MAX), "answer_id", _SHORT)
     request = _request(message, Moment.PUBLISH, message.answer_id, commit=True)
     return Parsed(request, _ids(request))
+
+
+def parse_report_shown(data: bytes) -> ShownReport:
+    """The report of a ReportShownRequest. Raises Malformed."""
+    message = parse_message(pb.ReportShownRequest, data)
+    if message.tenant:
+        _check(idents.label_problem(message.tenant), "tenant", _LABEL)
+    _check(idents.text_problem(message.session_id, idents.SHORT_BYTES_MAX), "session_id", _SHORT)
+    return ShownReport(message.tenant, _principal(message), message.session_id, _ledger_ids(message))
+
+
+def _ledger_ids(message: pb.CheckRequest | pb.ReportShownRequest) -> tuple[str, ...]:
+    _count("ledger_ids", len(message.ledger_ids), 1, SEGMENTS_MAX)
+    for index, ledger_id in enumerate(message.ledger_ids):
+        _check(idents.text_problem(ledger_id, idents.SHORT_BYTES_MAX), f"ledger_ids[{index}]", _SHORT)
+    _distinct("ledger_ids", message.ledger_ids)
+    return tuple(message.ledger_ids)
 
 
 def _request(message: pb.CheckRequest | pb.CommitRequest, moment: Moment, answer_id: str, *, commit: bool) -> Request:
@@ -101,7 +115,7 @@ def _request(message: pb.CheckRequest | pb.CommitRequest, moment: Moment, answer
     )
 
 
-def _principal(message: pb.CheckRequest | pb.CommitRequest) -> Principal:
+def _principal(message: pb.CheckRequest | pb.CommitRequest | pb.ReportShownRequest) -> Principal:
     if not message.HasField("principal"):
         raise Malformed("principal", "is missing", "name the end user that you ask for")
     given = message.principal

@@ -24,6 +24,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
     "/discreet.v1.DisclosureService/Check": _AGENT,
     "/discreet.v1.DisclosureService/CheckStream": _AGENT,
     "/discreet.v1.DisclosureService/Commit": _AGENT,
+    "/discreet.v1.DisclosureService/ReportShown": _AGENT,
     "/discreet.v1.IndexService/PutDocuments": _COLLECTOR,
     "/discreet.v1.IndexService/RegisterEvidence": _COLLECTOR,
     "/discreet.v1.IndexService/GetRecord": _READERS,

@@ -18,6 +18,7 @@ from discreet.server.policies.aside import aside
 from discreet.server.policies.compile import compile_row
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import AuditFilter, AuditHit, Store
+from discreet.server.ports_authority import Released
 from discreet.server.servicers import fields
 from discreet.server.servicers.explaining import lines_of
 from discreet.server.servicers.paging import cursor_of, page_token
@@ -62,16 +63,23 @@ class Auditing:
         row, record = _record(found[0])
         named = bool(record.decision.rule or record.decision.observed_rules)
         snapshot = await self._within(call, self._snapshot(row.policy.number)) if named else None
+        released = await self._within(call, self._released(row.tenant, record.decision.ledger_id))
         return pb.ExplainResponse(
             decision=record,
             facts=row.facts,
-            lines=lines_of(row, record.decision, snapshot),
+            lines=lines_of(row, record.decision, snapshot, released),
             principal_attributes=row.principal_attributes,
             claimed_scopes=row.claimed_scopes,
             locale=row.locale,
             need_numbers=row.need_numbers,
             need_advice=row.need_advice,
         )
+
+    async def _released(self, tenant: str, ledger_id: str) -> Released | None:
+        """The entry that a decision made or was about, as it stands now."""
+        if not ledger_id:
+            return None
+        return (await self._store.look(lambda at: at.released(tenant, [ledger_id]))).get(ledger_id)
 
     async def _snapshot(self, number: int) -> Snapshot | None:
         """The revision that a decision was made under; None where it cannot be had any more."""

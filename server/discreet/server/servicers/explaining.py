@@ -6,21 +6,33 @@ from collections.abc import Iterable
 
 from discreet.policy.snapshot import Rule, Snapshot
 from discreet.policy.words import Freshness, Gate, Moment, Reason, Verdict
+from discreet.server.ports_authority import Released
 from discreet.v1 import audit_pb2 as pb
 
 
-def lines_of(row: pb.AuditRow, decision: pb.AuditDecision, snapshot: Snapshot | None) -> list[str]:
-    """The explanation. `snapshot`: the revision it was decided under, to name the rule's file and line."""
+def lines_of(
+    row: pb.AuditRow, decision: pb.AuditDecision, snapshot: Snapshot | None, released: Released | None = None
+) -> list[str]:
+    """The explanation. `snapshot`: the revision it was decided under, to name the rule's file and line.
+
+    `released`: the ledger entry that a commit made or that was asked about, as it stands now.
+    """
     lines = [_asked(row, decision), _answered(decision)]
     lines += [_gate(step) for step in decision.trace]
     if decision.rule:
         lines.append(f"rule {decision.rule}{_place(decision.rule, snapshot)}")
     lines += [_watched(rule, snapshot) for rule in decision.observed_rules]
     lines += [_evidence(index, view) for index, view in enumerate(decision.evidence)]
+    lines += [f"made from the segment of ledger entry {parent}" for parent in decision.parents]
     lines += [_fact(fact) for fact in _facts(row, decision)]
     lines += [f"changed since it was read: {_changed(change)}" for change in decision.changed]
+    if released is not None:
+        lines.append("the segment was released, and " + _SHOWN[released.confirmed])
     lines.append(_policy(row))
     return lines
+
+
+_SHOWN = {True: "was reported as shown", False: "was not reported as shown"}
 
 
 def _asked(row: pb.AuditRow, decision: pb.AuditDecision) -> str:
@@ -39,6 +51,8 @@ def _answered(decision: pb.AuditDecision) -> str:
         text += f"; the reader was told {Reason(decision.reader_reason).short}"
     if decision.custom_reason:
         text += f"; {decision.custom_reason}"
+    if decision.purge_order_id:
+        text += f"; to be deleted under order {decision.purge_order_id}"
     if decision.deciding_record.record_id:
         text += f"; decided by {decision.deciding_record.record_id} version {decision.deciding_record.version}"
     return text + (f"; {decision.detail}" if decision.detail else "")
@@ -57,19 +71,23 @@ def _evidence(index: int, view: object) -> str:
 
 
 def _facts(row: pb.AuditRow, decision: pb.AuditDecision) -> Iterable[pb.AuditFact]:
-    """The facts of this decision first, the principal's grants with them; not those of other segments alone."""
+    """The facts of this decision, with the principal's grants and what stands; not those of other segments alone."""
     mine = {binding.record_id for binding in decision.bindings} | {decision.deciding_record.record_id}
+    mine |= set(decision.parents)
     origins = {fact.id for fact in row.facts} if len(row.decisions) == 1 else mine
     return (
         fact
         for fact in row.facts
-        if fact.kind == "grants" or fact.id in mine | origins or fact.id == decision.ledger_id
+        if fact.kind in {"grants", "standing"} or fact.id in mine | origins or fact.id == decision.ledger_id
     )
 
 
 def _fact(fact: pb.AuditFact) -> str:
     if fact.kind == "grants":
         return f"grants of {fact.id}: revision {fact.revision}"
+    if fact.kind == "standing":
+        what = f"revision {fact.revision}" if fact.revision else "nothing, and never anything"
+        return f"holds, freezes and revokes of sources that stand: {what}"
     if fact.kind == "ledger":
         return f"ledger entry {fact.id}: " + (f"revision {fact.revision}" if fact.revision else "does not exist")
     if not fact.revision:

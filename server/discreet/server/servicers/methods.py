@@ -21,6 +21,7 @@ from discreet.server.servicers.index.records import Records
 from discreet.server.servicers.index.transacting import Transacting
 from discreet.server.servicers.purge.service import Purging
 from discreet.server.servicers.server_info import ServerInfo
+from discreet.server.servicers.shown import Reporting
 from discreet.server.servicers.stream import Refusal, Streaming
 from discreet.server.servicers.typed import on_bytes
 from discreet.v1 import audit_pb2, index_pb2, server_pb2
@@ -52,6 +53,7 @@ class Methods:
         self.unary: Mapping[str, UnaryMethod] = {
             "/discreet.v1.DisclosureService/Check": checking.check,
             "/discreet.v1.DisclosureService/Commit": Committing(self.asking).commit,
+            "/discreet.v1.DisclosureService/ReportShown": Reporting(self.asking).report_shown,
             **_index(Records(transacting), Grants(transacting)),
             **authority_methods(transacting, policies, config.approve_by_two),
             **self.purging.unary,

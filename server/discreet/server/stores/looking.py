@@ -3,12 +3,14 @@
 `discreet.server.ports_authority.Look` is the contract. Runs in one read transaction of the connection that it is given.
 """
 
+from collections.abc import Mapping, Sequence
+
 import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, Standing
-from discreet.server.ports_authority import ApprovalRow, HolderRow, TombstoneFilter, TombstoneRow
+from discreet.server.ports_authority import ApprovalRow, HolderRow, Released, TombstoneFilter, TombstoneRow
 from discreet.server.ports_purge import PurgeLook
-from discreet.server.stores import queries
+from discreet.server.stores import queries, tables, tables_authority
 from discreet.server.stores.authority_work import read_approvals, read_tombstones
 from discreet.server.stores.purge_look import SqlPurgeLook
 from discreet.server.stores.purge_work import read_holders
@@ -41,6 +43,18 @@ class SqlLook:
     def holders(self, tenant: str, *, removed: bool = False) -> tuple[HolderRow, ...]:
         """Holders in the order of their names."""
         return read_holders(self._connection, tenant, removed=removed)
+
+    def released(self, tenant: str, ledger_ids: Sequence[str]) -> Mapping[str, Released]:
+        """Those of the ids that are in the ledger, with whose they are and whether they were reported as shown."""
+        entry, shown = tables.ledger.c, tables_authority.ledger_shown
+        mine = sa.and_(shown.c.tenant == entry.tenant, shown.c.ledger_id == entry.ledger_id)
+        wanted = (
+            sa.select(entry.ledger_id, entry.principal_id, entry.session_id, shown.c.at.is_not(None))
+            .select_from(tables.ledger.outerjoin(shown, mine))
+            .where(entry.tenant == tenant, entry.ledger_id.in_(ledger_ids))
+        )
+        found = self._connection.execute(wanted)
+        return {name: Released(principal, session, bool(is_shown)) for name, principal, session, is_shown in found}
 
     @property
     def purges(self) -> PurgeLook:
