@@ -30,12 +30,13 @@ def measure_sqlite() -> list[Row]:
 
 def measure_postgresql() -> list[Row]:
     """Rows for PostgreSQL, started from its wheel."""
-    with _postgresql() as url:
+    with postgresql() as url:
         return _measure("PostgreSQL", url)
 
 
 @contextmanager
-def _postgresql() -> Iterator[str]:
+def postgresql() -> Iterator[str]:
+    """The address of an empty database of a server that was started for it."""
     server = PostgresServer()
     try:
         yield server.fresh_database()
@@ -55,13 +56,13 @@ def _measure(store: str, db: str | None) -> list[Row]:
 def _shape(own: sidecar.Sidecar, store: str, segments: int) -> Row:
     runs = []
     for round_number in range(ROUNDS):
-        bodies = load.body_file("commits", _bodies(segments, f"{segments}-{round_number}"))
         calls = CALLS[segments]
+        messages = load.body_file("commits", bodies(segments, calls, f"{segments}-{round_number}"))
         runs.append(
             load.run(
                 own.target("agent"),
                 COMMIT,
-                bodies,
+                messages,
                 concurrency=CALLERS,
                 pids=[own.pid],
                 seconds=SECONDS,
@@ -79,8 +80,9 @@ def _shape(own: sidecar.Sidecar, store: str, segments: int) -> Row:
     )
 
 
-def _bodies(segments: int, mark: str) -> Iterator[bytes]:
-    for number, question in enumerate(scenario.questions(segments, CALLS[segments], good=1.0)):
+def bodies(segments: int, calls: int, mark: str) -> Iterator[bytes]:
+    """Commits of so many segments each, none of them a repeat."""
+    for number, question in enumerate(scenario.questions(segments, calls, good=1.0)):
         check = scenario.check_request(question)
         commit = disclosure_pb2.CommitRequest(
             tenant=check.tenant,
@@ -98,4 +100,4 @@ def first_answer(own: sidecar.Sidecar) -> disclosure_pb2.CommitResponse:
     """One commit, answered: that the scenario is committed at all is worth a look before it is measured."""
     with grpc.insecure_channel(own.target("agent")) as channel:
         commit: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(COMMIT)
-        return disclosure_pb2.CommitResponse.FromString(commit(next(_bodies(1, "first")), timeout=10))
+        return disclosure_pb2.CommitResponse.FromString(commit(next(bodies(1, 1, "first")), timeout=10))

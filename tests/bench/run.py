@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from tests.bench import checks, commits, imports, inprocess, policies, report
+from tests.bench import checks, commits, imports, inprocess, policies, report, revokes
 from tests.bench.load import Missing
 
 MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
@@ -14,6 +14,8 @@ MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
     "check": checks.measure,
     "commit-sqlite": commits.measure_sqlite,
     "commit-postgresql": commits.measure_postgresql,
+    "revoke-sqlite": revokes.measure_sqlite,
+    "revoke-postgresql": revokes.measure_postgresql,
     "import": imports.measure,
     "policy-check": policies.measure,
 }
