@@ -602,7 +602,9 @@ class Record(_message.Message):
 
     @_builtins.property
     def attributes(self) -> _containers.MessageMap[_builtins.str, _common_pb2.Value]:
-        """Facts for rules to read."""
+        """Facts for rules to read. Left out, like `fields` and `formula`, once the purge of the version, or of anything that it
+        rests on, is due.
+        """
 
     @_builtins.property
     def assessment_expires_at(self) -> _timestamp_pb2.Timestamp:

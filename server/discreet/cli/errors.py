@@ -61,6 +61,12 @@ class DemoDiffers(CliError):
     exit_code = ExitCode.DEFECT
 
 
+class PurgeBehind(CliError):
+    """A purge is overdue or failed at a holder; the operator must act."""
+
+    exit_code = ExitCode.BEHIND
+
+
 INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = 3, 4, 5, 6, 7
 RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNAVAILABLE, UNAUTHENTICATED = 8, 9, 10, 11, 14, 16
 

@@ -14,6 +14,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 5
     REFUSED = 6
     FAULTS = 7
+    BEHIND = 8
     WITHHELD = 10
     PURGE = 11
 
@@ -27,6 +28,7 @@ MEANINGS = {
     ExitCode.UNREACHABLE: "the server or something it depends on did not answer",
     ExitCode.REFUSED: "this identity may not do that",
     ExitCode.FAULTS: "something is wrong with the database (`discreet db check`)",
+    ExitCode.BEHIND: "of `discreet purge status --check`: an order is overdue, or an item failed",
     ExitCode.WITHHELD: "of check and commit: something is withheld",
     ExitCode.PURGE: "of check and commit: something must be purged",
 }

@@ -14,6 +14,7 @@ from discreet.server.errors import Denied, NotFound
 from discreet.server.ports import Head, Work
 from discreet.server.servicers import fields
 from discreet.server.servicers.index import inputs
+from discreet.server.servicers.index.fallen import without_fallen
 from discreet.server.servicers.index.messages import record_message, token_of
 from discreet.server.servicers.index.registering import Registered, Registration
 from discreet.server.servicers.index.transacting import Edit, Transacting, held
@@ -75,6 +76,7 @@ class Records:
         if not found:
             raise NotFound("record_id: the index holds no such record or version for this tenant")
         standing = await self._transacting.read(call, store.look(lambda look: look.standing(tenant)))
+        found = await without_fallen(self._transacting, call, tenant, found)
         return pb.GetRecordResponse(
             record=record_message(tenant, found[0], head.epoch, standing),
             history=[record_message(tenant, record, head.epoch) for record in found[1:]],
@@ -94,6 +96,7 @@ class Records:
         wanted = store.list_records(tenant, label, record_id, request.current_only, after, size + 1)
         found = await self._transacting.read(call, wanted)
         standing = await self._transacting.read(call, store.look(lambda look: look.standing(tenant)))
+        found = await without_fallen(self._transacting, call, tenant, found)
         last = found[size - 1].ref if len(found) > size else None
         return pb.ListRecordsResponse(
             records=[record_message(tenant, record, head.epoch, standing) for record in found[:size]],
