@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from discreet.client import Cutting, by_agent
+from tests.client.asking import KINDS
 from tests.client.guard.guarding import Guarded
 from tests.client.scripted import ScriptedServer
 
 
-@pytest.fixture(params=["threads", "asyncio"])
+@pytest.fixture(params=KINDS)
 def guard_kind(request: pytest.FixtureRequest) -> str:
     kind: str = request.param
     return kind

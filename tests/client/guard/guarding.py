@@ -51,8 +51,12 @@ class Guarded:
     """A guard of one kind on a client of its own, driven from a plain test."""
 
     def __init__(self, kind: str, target: str, cutting: Cutting | None = None, **settings: Any) -> None:
-        self._runner = asyncio.Runner() if kind == "asyncio" else None
-        self.client: Client | AsyncClient = (Client if kind == "threads" else AsyncClient)(target, **settings)
+        self._runner = None if kind == "threads" else asyncio.Runner()
+        self.client: Client | AsyncClient = (
+            Client(target, **settings)
+            if kind == "threads"
+            else AsyncClient(target, stream=kind == "stream", **settings)
+        )
         self.cutting = cutting or Cutting()
         self.guard = self.another()
 

@@ -98,6 +98,13 @@ def test_an_end_is_not_known_before_what_follows_it() -> None:
     assert cutter.finish()[0].text == "”"
 
 
+def test_a_splitter_of_ones_own_is_not_believed_before_the_next_character() -> None:
+    """F13: it may say that a segment ends with the text at hand; whether a character does, the next one tells."""
+    cutter = Cutter(lambda text: text.find("|") + 1)
+    assert cutter.feed("One|") == []
+    assert [cut.text for cut in cutter.feed("Two|\u0301 ")] == ["One|", "Two"]
+
+
 def test_the_agent_ends_segments_and_may_name_them() -> None:
     """F13: `End` ends one under every splitter; under `by_agent` nothing else does."""
     items = ["One. Two. ", End(segment_id="first"), "Three", End(), End()]

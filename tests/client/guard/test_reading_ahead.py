@@ -12,7 +12,8 @@ import pytest
 from discreet.client import AsyncClient, AsyncGuard, Cutting, Delta, End, Limits, by_agent
 from tests.client.answers import Reply, Request, well_formed
 from tests.client.asking import ANSWER, PRINCIPAL, SESSION, binding
-from tests.client.guard.guarding import SECRET, Item, later, paragraph, text_of
+from tests.client.guard.guarding import SECRET, Item, answer_of, later, paragraph, text_of
+from tests.client.guard.test_streaming import refusing
 from tests.client.scripted import ScriptedServer
 
 
@@ -216,6 +217,20 @@ async def test_a_consumer_that_is_dropped_without_a_word_leaves_no_task(client: 
     gc.collect()
     await _until_alone()
     assert source.closed
+
+
+async def test_what_will_not_leave_is_forgotten(client: AsyncClient, server: ScriptedServer) -> None:
+    """B3, F13: the text of a refused segment goes with its verdict, that of a stream that was left with the stream."""
+    server.script = refusing("s0")
+    guard = guard_of(client)
+    async with guard.stream(later([*answer_of("s1", "s0", "s2"), Delta(SECRET[0], (binding(),))])) as pieces:
+        for _ in range(100):  # until all of it was read
+            await asyncio.sleep(0)
+        assert (await anext(pieces)).text == text_of("s1")
+        held = repr(pieces._flow.holding._held)
+        assert ("s0-0" in held, "s2-0" in held) == (False, True)
+    assert repr(pieces._flow.holding._held) == "deque([])"
+    assert pieces._flow._cutter.finish() == []
 
 
 async def test_a_source_that_will_not_stop_adds_nothing(client: AsyncClient, server: ScriptedServer) -> None:

@@ -62,19 +62,22 @@ class CutLine:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: list[asyncio.StreamWriter] = []
+        self._is_cut = False
         # What the sidecar answers is swallowed.
         self.deaf = False
 
     async def open(self) -> None:
         """Listens, for the first time or again."""
-        self.deaf = False
+        self.deaf = self._is_cut = False
         self._path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._connected, str(self._path))
 
     async def cut(self) -> None:
         """Ends all connections at once, and takes none."""
+        self._is_cut = True
         if self._server is not None:
             self._server.close()
+            await self._server.wait_closed()
         self._path.unlink(missing_ok=True)
         for writer in self._writers:
             writer.transport.abort()
@@ -85,12 +88,17 @@ class CutLine:
         self._writers.clear()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         try:
             there, back = await asyncio.open_unix_connection(str(self._sidecar))
         except OSError:  # nobody is there
             writer.transport.abort()
             return
-        self._writers += [writer, back]
+        self._writers.append(back)
+        if self._is_cut:
+            back.transport.abort()
+            writer.transport.abort()
+            return
         for source, sink, answers in ((reader, back, False), (there, writer, True)):
             task = asyncio.create_task(self._pump(source, sink, answers=answers))
             self._tasks.add(task)

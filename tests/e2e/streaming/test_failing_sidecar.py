@@ -54,7 +54,9 @@ class Own:
 
 @asynccontextmanager
 async def _own(place: Path, deadline_s: float) -> AsyncIterator[Own]:
-    make_repo(place / "policy", {**POLICY, "rules.yaml": RULES})
+    # Verdicts hold long, so that a slow machine does not end them on the way.
+    patient = POLICY["discreet.yaml"].replace("use-within: 2s", "use-within: 1m")
+    make_repo(place / "policy", {**POLICY, "rules.yaml": RULES, "discreet.yaml": patient})
     server = await spawn(place, place / "policy")
     line = CutLine(place / "line.sock", place / "s" / "agent.sock")
     await line.open()
@@ -63,6 +65,7 @@ async def _own(place: Path, deadline_s: float) -> AsyncIterator[Own]:
     script = Script(parts)
     async with service(place, line.target, script, deadline_s=deadline_s) as stage:
         own = Own(place, server, line, stage, f"answer-{os.urandom(4).hex()}")
+        await eventually(lambda: _answers(own))
         yield own
     await line.cut()
     await own.server.terminate()
@@ -84,7 +87,7 @@ def _texts(own: Own) -> list[str]:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 async def test_a_sidecar_that_dies_or_stands_still_lets_nothing_out_and_later_tells(place: Path, how: int) -> None:
     """POL-16, A12, B3, F13: from then on every segment is withheld; back again, the resume shows what may be shown."""
-    async with _own(place, deadline_s=1.0) as own:
+    async with _own(place, deadline_s=2.0) as own:
 
         async def stricken() -> None:
             await wire.has(1)
@@ -123,7 +126,7 @@ async def test_a_line_cut_in_the_middle_of_a_commit_withholds_and_a_resume_gives
     place: Path, then: str
 ) -> None:
     """B6, F13, DSC-05: the commit is in the ledger and its answer is lost: not shown, not twice there, told later."""
-    async with _own(place, deadline_s=1.0) as own:
+    async with _own(place, deadline_s=2.0) as own:
 
         async def deaf() -> None:
             await wire.has(1)
