@@ -34,7 +34,7 @@ def change_the_policy(play: Play) -> None:
     """Only a commit lets a source in; a bad commit leaves the old revision in force, and says so."""
     teller, repository = play.teller, play.repository
     teller.act(
-        "6  The policy changes by a commit", "The note of the desk is still refused, however often it is asked for:"
+        "7  The policy changes by a commit", "The note of the desk is still refused, however often it is asked for:"
     )
     teller.table([Row("the note", _note(play), "WITHHOLD", "UNTRUSTED_SOURCE")])
     sources = repository.read("sources.yaml")
@@ -77,7 +77,7 @@ def tell_what_happened(play: Play) -> None:
     """The audit of bo's session, and one decision explained: what the reader was not told."""
     teller = play.teller
     teller.act(
-        "7  The audit of what just happened", f"`discreet audit query --session {SESSION_BO}`, as the auditor sees it:"
+        "8  The audit of what just happened", f"`discreet audit query --session {SESSION_BO}`, as the auditor sees it:"
     )
     found = list(play.office.decisions(SESSION_BO).decisions)
     teller.expect("decisions in bo's session", "10", str(len(found)))

@@ -41,6 +41,7 @@ def publish(play: Play) -> None:
     ])  # fmt: skip
     told = pieces["rejected"].result.custom_reason
     teller.expect("the rule's own reason", "REJECTED_PROPOSAL", told)
+    play.transcripts.keep(pieces.values())
     teller.say("Ana reads: " + " ".join(piece.text for piece in pieces.values() if piece.allowed))
 
 
@@ -104,6 +105,11 @@ def replay(play: Play) -> None:
     teller.say("And cy, with a ledger id that she should not have:")
     cy = _replayed(play, "cy", SESSION_CY)
     teller.table([Row("ana's segment about PEP 8", cy["style"], "WITHHOLD", "NOT_AVAILABLE")])
+
+
+def replayed_by_ana(play: Play) -> dict[str, Result]:
+    """What ana may see now of what she was shown, by the names of the segments."""
+    return _replayed(play, "ana", SESSION_ANA)
 
 
 def _replayed(play: Play, principal: str, session_id: str) -> dict[str, Result]:

@@ -1,7 +1,7 @@
 """What collectors and operators do to the index in the demo: each is one call on their own socket."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from discreet.cli.connection import connect
@@ -14,8 +14,12 @@ from discreet.client import Binding
 from discreet.v1 import index_pb2 as pb
 from discreet.v1.audit_pb2 import ExplainRequest, ExplainResponse, QueryDecisionsRequest, QueryDecisionsResponse
 from discreet.v1.audit_pb2_grpc import AuditServiceStub
+from discreet.v1.authority_pb2 import FreezeRequest, UnfreezeRequest
+from discreet.v1.authority_pb2_grpc import AuthorityServiceStub
 from discreet.v1.common_pb2 import RecordRef
 from discreet.v1.index_pb2_grpc import IndexServiceStub
+from discreet.v1.purge_pb2 import ListPurgeOrdersRequest, PurgeOrder
+from discreet.v1.purge_pb2_grpc import PurgeServiceStub
 
 
 class Office:
@@ -89,6 +93,22 @@ class Office:
             tenant=self._tenant, record=ref(binding), reason="its authors withdrew it", ticket=ticket
         )
         return self._operator.call(self._index.RevokeRetention, request).affected_segments
+
+    def orders(self) -> Sequence[PurgeOrder]:
+        """The purge orders, newest first."""
+        request = ListPurgeOrdersRequest(tenant=self._tenant)
+        return self._operator.call(PurgeServiceStub(self._operator.channel).ListPurgeOrders, request).orders
+
+    def freeze(self, label: str) -> str:
+        """Withholds a source for an hour; returns the freeze's id."""
+        request = FreezeRequest(tenant=self._tenant, source_label=label, reason="under suspicion")
+        request.until.FromSeconds(int(time.time()) + 3_600)
+        return self._operator.call(AuthorityServiceStub(self._operator.channel).Freeze, request).freeze_id
+
+    def unfreeze(self, freeze_id: str) -> None:
+        """Ends a freeze."""
+        request = UnfreezeRequest(tenant=self._tenant, freeze_id=freeze_id, reason="nothing was wrong")
+        self._operator.call(AuthorityServiceStub(self._operator.channel).Unfreeze, request)
 
     def decisions(self, session_id: str) -> QueryDecisionsResponse:
         """What the audit holds of a session."""

@@ -13,6 +13,7 @@ from discreet.cli.demo.index_work import Office
 from discreet.cli.demo.repository import PolicyRepository
 from discreet.cli.demo.server_process import ServerProcess
 from discreet.cli.demo.teller import Teller
+from discreet.cli.demo.transcripts import Transcripts
 from discreet.cli.peps import TENANT
 from discreet.cli.settings import quiet_transport
 from discreet.client import Client
@@ -32,6 +33,7 @@ class Play:
     server: ServerProcess
     office: Office
     agent: Client
+    transcripts: Transcripts
     shown: dict[str, str] = field(default_factory=dict)
     """Ana's published segments by name, with the ledger id that each was committed under."""
 
@@ -70,6 +72,7 @@ def _with_people(
     office = Office(server.settings, TENANT)
     try:
         with Client(server.settings.address("agent"), tenant=TENANT, deadline_s=10.0) as agent:
-            yield Play(teller, directory, read_shelf(), repository, server, office, agent)
+            kept = Transcripts(directory / "transcripts.db")
+            yield Play(teller, directory, read_shelf(), repository, server, office, agent, kept)
     finally:
         office.close()

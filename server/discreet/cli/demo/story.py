@@ -5,6 +5,7 @@ import time
 
 from discreet.cli.demo.acts_policy import change_the_policy, tell_what_happened
 from discreet.cli.demo.acts_publishing import publish, replay, revoke_while_writing
+from discreet.cli.demo.acts_purging import purge
 from discreet.cli.demo.acts_reading import ask_before_reading, fill_the_index
 from discreet.cli.demo.play import Play, stage
 from discreet.cli.demo.teller import Teller
@@ -17,6 +18,7 @@ ACTS = (
     publish,
     revoke_while_writing,
     replay,
+    purge,
     change_the_policy,
     tell_what_happened,
 )
