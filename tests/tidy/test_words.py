@@ -31,6 +31,7 @@ OUTSIDE = re.compile(r"(?<![\w.\-])/(?:work|farm|root)/|\.\./share[d]|/opt/(?:py
 # Where a broad `except` may end: an outermost edge, which answers so that the caller withholds, and work done for
 # others, which hands each who waits the exception that belongs to it. A handler that raises again is no end.
 EDGES = {
+    "client/discreet/client/purge.py": 2,
     "server/discreet/server/wire/edge.py": 2,
     "server/discreet/server/policies/aside.py": 1,
     "server/discreet/server/servicers/stream.py": 1,

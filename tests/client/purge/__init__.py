@@ -1,0 +1,1 @@
+"""Tests of holders: being one, and what a store keeps to."""

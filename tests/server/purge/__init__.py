@@ -1,0 +1,1 @@
+"""Tests of purge orders: holders, deliveries, answers, holds, webhooks, notices."""

@@ -27,10 +27,10 @@ _ROOTS = tables.ledger_root.join(
 )
 
 
-def covered(connection: sa.Connection) -> sa.ColumnElement[bool]:
-    """The condition over `purge_item`; false outright, and for nothing, where no hold stands at all."""
+def covered(connection: sa.Connection) -> sa.ColumnElement[bool] | None:
+    """The condition over `purge_item`; None where no hold stands at all."""
     if connection.execute(sa.select(_hold.c.seq).where(_STANDS).limit(1)).first() is None:
-        return sa.false()
+        return None
     itself = sa.and_(_item.kind == int(PurgeItemKind.RECORD), _covers(_item.record_id, _item.version, _item.label))
     of_item = sa.and_(_root.tenant == _item.tenant, _root.ledger_id == _item.ledger_id)
     roots = sa.select(sa.literal(1)).select_from(_ROOTS)

@@ -55,7 +55,10 @@ class SqlPurgeLook:
     def __init__(self, connection: sa.Connection, now: Micros) -> None:
         self._connection = connection
         self._now = now
-        held = purge_holds.covered(connection)
+        found = purge_holds.covered(connection)
+        held = sa.false() if found is None else found
+        self._of: sa.FromClause = kept.purge_part if found is None else _OF_ITEM
+        """What conditions are over: the items are needed only where a hold stands."""
         fresh = sa.and_(_part.state == int(PurgeState.OPEN), _part.answers == 0, _part.available_at > now)
         self._held = held
         self._state = sa.case(
@@ -77,14 +80,22 @@ class SqlPurgeLook:
 
     def deliverable(self, tenant: str, holder: str, limit: int) -> Sequence[Shown]:
         """Items that the holder is to be asked for now; those due first come first."""
-        mine = (_part.tenant == tenant, _part.holder == holder, _UNDONE, _part.available_at <= self._now)
-        wanted = self._shown().where(*mine, sa.not_(self._held))
-        return self._rows(wanted.order_by(_part.available_at, _part.order_id, _part.item).limit(limit))
+        found: list[Shown] = []
+        for state in UNDONE:  # one at a time, so that the index gives the order, however much is open
+            mine = (_part.tenant == tenant, _part.holder == holder, _part.state == state)
+            wanted = self._shown().where(*mine, _part.available_at <= self._now, sa.not_(self._held))
+            found += self._rows(wanted.order_by(_part.available_at, _part.order_id, _part.item).limit(limit))
+        found.sort(key=lambda shown: (shown.part.available_at, shown.part.item.order_id, shown.part.item.item))
+        return found[:limit]
 
     def next_due(self, tenant: str, holder: str) -> Micros | None:
         """When the next item of the holder becomes due."""
-        mine = (_part.tenant == tenant, _part.holder == holder, _UNDONE, _part.available_at > self._now)
-        return self._connection.execute(sa.select(sa.func.min(_part.available_at)).where(*mine)).scalar()
+        times = []
+        for state in UNDONE:
+            mine = (_part.tenant == tenant, _part.holder == holder, _part.state == state)
+            wanted = sa.select(_part.available_at).where(*mine, _part.available_at > self._now)
+            times.append(self._connection.execute(wanted.order_by(_part.available_at).limit(1)).scalar())
+        return min((time for time in times if time is not None), default=None)
 
     def parts(self, tenant: str, holder: str, keys: Sequence[PartKey]) -> Mapping[PartKey, Shown]:
         """Named items of a holder's part."""
@@ -119,7 +130,7 @@ class SqlPurgeLook:
         return [OrderRow(*row) for row in self._connection.execute(wanted.order_by(_order.seq.desc()).limit(limit))]
 
     def _has(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-        inner = sa.select(sa.literal(1)).select_from(_OF_ITEM).where(_part.order_id == _order.order_id, condition)
+        inner = sa.select(sa.literal(1)).select_from(self._of).where(_part.order_id == _order.order_id, condition)
         return inner.correlate(kept.purge_order).exists()
 
     def order(self, tenant: str, order_id: str) -> OrderRow | None:
@@ -144,7 +155,7 @@ class SqlPurgeLook:
     ) -> list[tuple[tuple[str, ...], PartCounts]]:
         """Counts by a key that ends with the holder, in the order of the key."""
         late = sa.case((self._overdue, 1), else_=0).label("late")
-        each = sa.select(*key, self._state.label("shown"), late).select_from(_OF_ITEM).where(*mine).subquery()
+        each = sa.select(*key, self._state.label("shown"), late).select_from(self._of).where(*mine).subquery()
         by = (*(each.c[column.key] for column in key), each.c.shown)
         wanted = sa.select(*by, sa.func.count(), sa.func.sum(each.c.late)).group_by(*by).order_by(*by)
         found: dict[tuple[str, ...], tuple[dict[PurgeState, int], list[int]]] = {}
@@ -182,7 +193,7 @@ class SqlPurgeLook:
         mine = [_part.tenant == tenant] if tenant is not None else []
         held = sa.and_(_UNDONE, self._held)
         marks = [sa.func.max(sa.case((mark, 1), else_=0)) for mark in (self._overdue, self._failed, held)]
-        by_order = sa.select(_part.order_id, *marks).select_from(_OF_ITEM).where(*mine, _UNDONE)
+        by_order = sa.select(_part.order_id, *marks).select_from(self._of).where(*mine, _UNDONE)
         rows = self._connection.execute(by_order.group_by(_part.order_id)).all()
         of = [_order.tenant == tenant] if tenant is not None else []
         total = self._connection.execute(sa.select(sa.func.count()).select_from(kept.purge_order).where(*of)).scalar()
@@ -207,7 +218,7 @@ class SqlPurgeLook:
         found: list[Late] = []
         for notice, mark in zip(NOTICES, (self._overdue, self._failed), strict=True):
             known = sa.exists().where(_notice.order_id == _part.order_id, _notice.notice == notice)
-            wanted = sa.select(_part.tenant, _part.order_id, sa.func.count()).select_from(_OF_ITEM)
+            wanted = sa.select(_part.tenant, _part.order_id, sa.func.count()).select_from(self._of)
             wanted = wanted.where(mark, sa.not_(known)).group_by(_part.tenant, _part.order_id)
             rows = self._connection.execute(wanted.order_by(_part.order_id).limit(limit))
             found += [Late(tenant, order_id, notice, count) for tenant, order_id, count in rows]

@@ -207,7 +207,7 @@ purge_part = Table(
     Column("failure", Id, nullable=False),
     Column("answered_at", BigInteger),
     ForeignKeyConstraint(["order_id", "item"], ["purge_item.order_id", "purge_item.item"], name="purge_part_of"),
-    Index("purge_part_holder", "tenant", "holder", "state", "available_at"),
+    Index("purge_part_holder", "tenant", "holder", "state", "available_at", "order_id", "item"),
     Index("purge_part_state", "state", "due_at"),
     sqlite_with_rowid=False,
 )

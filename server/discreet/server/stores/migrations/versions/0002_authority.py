@@ -240,7 +240,9 @@ def _orders() -> None:
         sa.ForeignKeyConstraint(["order_id", "item"], ["purge_item.order_id", "purge_item.item"], name="purge_part_of"),
         sqlite_with_rowid=False,
     )
-    op.create_index("purge_part_holder", "purge_part", ["tenant", "holder", "state", "available_at"])
+    op.create_index(
+        "purge_part_holder", "purge_part", ["tenant", "holder", "state", "available_at", "order_id", "item"]
+    )
     op.create_index("purge_part_state", "purge_part", ["state", "due_at"])
     _answers()
 
