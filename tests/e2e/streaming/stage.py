@@ -15,7 +15,7 @@ import uvicorn
 
 from discreet.cli.demo.server_process import ServerProcess
 from discreet.client import AsyncClient, Binding, Delta, End
-from discreet.v1 import index_pb2
+from discreet.v1 import index_pb2, purge_pb2
 from docs.examples.streaming.app import Rows, create
 from tests.e2e.streaming.wire import Wire
 from tests.server.messages import digest, document, ref
@@ -29,12 +29,12 @@ name: rules
 rules:
   - id: allow-sources
     effect: ALLOW
-    moments: [RETRIEVE, PUBLISH, REPLAY]
+    moments: [RETRIEVE, PUBLISH, REPLAY, EXPORT]
     sources: [handbook]
 """
 CLOSED = """  - id: closed-{topic}
     effect: WITHHOLD
-    moments: [PUBLISH, REPLAY]
+    moments: [PUBLISH, REPLAY, EXPORT]
     sources: [handbook]
     when: has(document.attributes.topic) && document.attributes.topic == "{topic}"
 """
@@ -128,6 +128,12 @@ class Changes:
         await self.lines.operator.call(
             index_pb2.MarkUnreachableRequest(tenant=TENANT, record=ref(self.secret), reason="gone from the share")
         )
+
+    async def hold(self) -> None:
+        """Places a legal hold."""
+        asked = purge_pb2.PlaceHoldRequest(tenant=TENANT, reason="a court asked", ticket="T-2")
+        asked.record.CopyFrom(ref(self.secret))
+        await self.lines.operator.call(asked)
 
     async def policy(self) -> None:
         """A commit with a rule that closes the topic; returns when it is in force."""

@@ -18,7 +18,7 @@ from tests.e2e.streaming.stage import READER, SESSION, Changes, Part, Script, Si
 from tests.e2e.streaming.wire import WITHIN_S, Event, Wire
 from tests.server.support import TENANT
 
-CHANGES = ["revoke", "suspend", "withdraw", "unreachable", "policy"]
+CHANGES = ["revoke", "suspend", "withdraw", "unreachable", "hold", "policy"]
 REVOKED = {"revoke"}
 
 
