@@ -101,13 +101,11 @@ def _answers(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
 
 def _covers(order: Order, final: Final, resting: dict[str, list[str]]) -> Iterator[Violation]:
     refs = {ref for ref, states in final.records.items() if any(state.order_id == order.order_id for state in states)}
-    under: set[str] = set()
     for row in final.standing:
         if row.fact == "source-revoke" and row.fact_id == order.order_id and not row.ends:
             under = {ref for ref in final.records if label_of(record_of(ref)) == row.label}
             refs |= {ref for ref in under if not _revoked_before(final, ref, order.seq)}
-    rests_on = under if under and refs else refs
-    should = {ledger_id for ref in rests_on for ledger_id in resting[ref] if final.ledger[ledger_id].seq < order.seq}
+    should = {ledger_id for ref in refs for ledger_id in resting[ref] if final.ledger[ledger_id].seq < order.seq}
     named = [item.ledger_id for item in order.items if item.ledger_id]
     if len(named) != len(set(named)):
         yield Violation("an item twice", order.order_id)

@@ -221,13 +221,13 @@ def _revoke(state: State, names: tuple[str, ...]) -> State:
 
 
 def _revoke_source(state: State) -> State:
-    """One standing fact, then the order over everything that rests on the source, if anything of it is fresh."""
+    """One standing fact, then the order over what rests on versions of the source that were not revoked before."""
     if state.source_order:
         return state
-    fresh = any(not record.order for record in state.records)
+    fresh = tuple(name for name in RECORDS if not state.record(name).order)
     after = _fact(state)
     after = replace(after, standing=after.seq, source_order=after.seq + 1)
-    return _ordered(after, RECORDS if fresh else ())
+    return _ordered(after, fresh)
 
 
 def _ordered(state: State, names: tuple[str, ...]) -> State:

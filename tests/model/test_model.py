@@ -36,6 +36,7 @@ def small() -> Iterator[Calls]:
             yield Commit(ON_A), Commit(other), does
     for first, second in itertools.combinations_with_replacement(Does, 2):
         yield Commit(ON_BOTH), Replay("two"), first, second
+        yield Commit(ON_A), first, second
 
 
 def large() -> Iterator[Calls]:
