@@ -17,11 +17,13 @@ from discreet.server.metrics import CallCounts, Gathered, Metrics
 from discreet.server.metrics.collecting import SOURCE_SERIES_MAX
 from discreet.server.ports import StoreError
 from discreet.server.stores import open_store
-from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2
+from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2
 from tests.server.faults import FaultyStore
+from tests.server.purge.orders import IDENTITIES, SEGMENTS, registered
 from tests.server.scraping import scrape
 from tests.server.support import (
     POLICY,
+    TENANT,
     PolicyRepo,
     Running,
     binding,
@@ -31,6 +33,7 @@ from tests.server.support import (
     document,
     eventually,
     in_process,
+    ref,
     segment,
 )
 
@@ -42,7 +45,7 @@ RETRIEVE = common_pb2.MOMENT_RETRIEVE
 @pytest.fixture
 async def measured(place: Path, repo: PolicyRepo) -> AsyncIterator[Running]:
     """A server in this process that serves metrics."""
-    async with in_process(config_of(place, repo.path, metrics=("127.0.0.1", 0))) as server:
+    async with in_process(config_of(place, repo.path, metrics=("127.0.0.1", 0), identities=IDENTITIES)) as server:
         yield server
 
 
@@ -75,6 +78,7 @@ def server_request() -> audit_pb2.QueryDecisionsRequest:
 async def test_each_series_is_described_and_nothing_else_is_exposed(measured: Running) -> None:
     """The document lists every series with its type and labels, and is held to what is really exposed."""
     await used(measured)
+    await ordered(measured)
     found = await scrape(measured.server.metrics_address)
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE)
     assert {name: kind for name, kind, _ in rows} == found.families
@@ -82,6 +86,15 @@ async def test_each_series_is_described_and_nothing_else_is_exposed(measured: Ru
     assert {name: described[name] for name in found.labels} == found.labels
     assert set(found.labels) == set(described)
     assert found.series["build_info", str(server_version(found.text))] == 1
+
+
+async def ordered(running: Running) -> None:
+    """A holder that is asked to purge, and has not answered."""
+    await registered(running.lines["threads"], purge_pb2.RegisterHolderRequest(tenant=TENANT, kind=SEGMENTS))
+    revoke = index_pb2.RevokeRetentionRequest(tenant=TENANT, record=ref(), reason="asked to", ticket="T-1")
+    await running.lines.operator.call(revoke)
+    assert running.server.methods is not None
+    await running.server.methods.purging.noticing.look()
 
 
 def server_version(text: str) -> str:
