@@ -138,6 +138,31 @@ VALID: dict[str, tuple[str, Message]] = {
     "PlaceHold on a source": ("operator", purge_pb2.PlaceHoldRequest(source_label="handbook", **_TICKETED)),
     "LiftHold": ("operator", purge_pb2.LiftHoldRequest(hold_id="h", **_TICKETED)),
     "ListHolds": ("operator", purge_pb2.ListHoldsRequest(tenant=TENANT)),
+    "RegisterHolder": (
+        "operator",
+        purge_pb2.RegisterHolderRequest(
+            tenant=TENANT,
+            holder="mirror",
+            kind=purge_pb2.HOLDER_KIND_DOCUMENT_STORE,
+            source_labels=["handbook"],
+            webhook_url="https://127.0.0.1:1/purge",
+        ),
+    ),
+    "RemoveHolder": ("operator", purge_pb2.RemoveHolderRequest(holder="mirror", **_SAID)),
+    "ListHolders": ("operator", purge_pb2.ListHoldersRequest(tenant=TENANT)),
+    "AckPurge": (
+        "holder",
+        purge_pb2.AckPurgeRequest(
+            tenant=TENANT,
+            acks=[purge_pb2.PurgeAck(order_id="o", item=1, outcome=purge_pb2.PURGE_OUTCOME_FAILED, reason="why")],
+        ),
+    ),
+    "ListPurgeOrders": ("operator", purge_pb2.ListPurgeOrdersRequest(tenant=TENANT, page_size=1, page_token="x")),
+    "ListPurgeItems": (
+        "operator",
+        purge_pb2.ListPurgeItemsRequest(tenant=TENANT, order_id="o", holder="h", page_size=1, page_token="x"),
+    ),
+    "GetPurgeStatus": ("operator", purge_pb2.GetPurgeStatusRequest(tenant=TENANT)),
     "GrantScope": (
         "operator",
         index_pb2.GrantScopeRequest(
@@ -186,7 +211,8 @@ REQUIRED = frozenset(
     evidence[0].origin evidence[0].formula evidence[0].inputs evidence[0].of[0].record_id
     evidence[0].of[0].version evidence[0].inputs[0].record_id evidence[0].inputs[0].version
     freeze_id hold_id tombstone_id approval_id records.records records.records[0].record_id
-    records.records[0].version
+    records.records[0].version holder kind source_labels[0] acks acks[0].order_id acks[0].item acks[0].outcome
+    acks[0].reason order_id
     """.split()
 )
 """Fields that may not be missing or empty, by path, wherever a message has them."""
@@ -199,6 +225,7 @@ OPTIONAL = {
     "SetScopes": {"scopes"},
     "PlaceHold": {"record.version"},
     "Unfreeze": {"tenant"},
+    "ListPurgeItems": {"holder"},
 }
 """Where a path of REQUIRED may be left out after all."""
 
@@ -211,6 +238,8 @@ UNIQUE = (
     "documents",
     "evidence",
     "records.records",
+    "source_labels",
+    "acks",
 )
 """Lists whose entries must differ."""
 
@@ -265,7 +294,7 @@ def _edits(name: str, path: str, field: FieldDescriptor) -> Iterator[tuple[str, 
     elif field.type == FieldDescriptor.TYPE_ENUM:
         yield "no member", path, _set_to(99)
     elif field.type == FieldDescriptor.TYPE_UINT32:
-        yield "too large", path, _set_to(1_001)
+        yield "too large", path, _set_to(1_001 if field.name == "page_size" else (1 << 32) - 1)
     elif field.message_type is not None and field.message_type.full_name == "google.protobuf.Timestamp":
         yield "year 10000", path, _time(seconds=253_402_300_800)
         yield "year 0", path, _time(seconds=-62_135_596_801)

@@ -105,6 +105,11 @@ def _standing() -> None:
     )
     op.create_index("standing_event_fact", "standing_event", ["fact_id"])
     op.create_index("standing_event_tenant", "standing_event", ["tenant", "seq"])
+    _settled()
+
+
+def _settled() -> None:
+    """What lifts, approves and confirms."""
     op.create_table(
         "tombstone_lift",
         _column("tombstone_id", ID),
