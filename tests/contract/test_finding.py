@@ -7,7 +7,8 @@ from typing import Any
 
 from discreet.policy.facts import Micros
 from discreet.policy.words import Moment, Reason, Verdict
-from discreet.server.ports import AuditFilter, AuditHit, AuditRecord, DecisionKey, Job, Store, Work
+from discreet.server.ports import AuditRecord, DecisionKey, Job, Store, Work
+from discreet.server.ports_found import AuditFilter, AuditHit
 from tests.contract.making import audit, decision
 
 AT = 1_800_000_000_000_000

@@ -15,7 +15,8 @@ import psycopg
 import pytest
 
 from discreet.policy.facts import Micros, Ref
-from discreet.server.ports import PolicyRow, Recorded, Store, StoreError
+from discreet.server.ports import Recorded, Store, StoreError
+from discreet.server.ports_found import PolicyRow
 from discreet.server.stores.keeping import back_up, look_over
 from tests.contract.chains import verified_heads
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database

@@ -6,7 +6,8 @@ import sqlite3
 import pytest
 
 from discreet.policy.facts import FactIds, Micros, Ref
-from discreet.server.ports import Exists, Head, NaturalKey, Overtaken, PolicyRow, Recorded, Store, StoreError, Work
+from discreet.server.ports import Exists, Head, NaturalKey, Overtaken, Recorded, Store, StoreError, Work
+from discreet.server.ports_found import PolicyRow
 from discreet.server.stores import sqlite_connect
 from tests.contract.databases import ON_SQLITE, Database
 from tests.contract.making import (

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from discreet.policy.facts import FactIds, Facts, Freeze, GrantFacts, Hold, Micros, RecordFacts, Ref, Revoke, Target
 from discreet.policy.words import PurgeItemKind
 from discreet.server import ports
-from discreet.server.ports import Head, Job, NaturalKey, PolicyRow, Store, Work
+from discreet.server.ports import Head, Job, NaturalKey, Store, Work
 from discreet.server.ports_authority import ItemRow, OrderRow
+from discreet.server.ports_found import PolicyRow
 from discreet.server.servicers.authority.covering import Covered, cover
 from discreet.server.servicers.authority.extents import Extent
 from discreet.v1 import audit_pb2, disclosure_pb2

@@ -7,21 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from discreet.policy.facts import FactIds, Facts, RecordFacts
-from discreet.server.ports import (
-    Adoption,
-    AuditFilter,
-    AuditHit,
-    Change,
-    GrantRow,
-    Head,
-    Job,
-    JobOutcome,
-    NaturalKey,
-    PolicyRow,
-    Store,
-    Work,
-)
+from discreet.server.ports import Adoption, Change, Head, Job, JobOutcome, NaturalKey, Store, Work
 from discreet.server.ports_authority import Look
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
 
 T = TypeVar("T")
 

@@ -325,7 +325,7 @@ async def test_a_dirty_folder_is_served_and_marked(place: Path, repo: PolicyRepo
 async def test_a_revision_published_elsewhere_is_taken_from_sql(running: Running, repo: PolicyRepo) -> None:
     """F2: what SQL says is in force is what decides, even where this server's own source has not moved."""
     from discreet.server.policies.compile import compile_files
-    from discreet.server.ports import PolicyRow
+    from discreet.server.ports_found import PolicyRow
 
     await running.lines.collector.put(document("notes/plan", source_label="notes"))
     files = {**POLICY, "sources.yaml": LISTED, "rules.yaml": NOTES_TOO}

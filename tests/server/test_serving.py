@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection_pb2  # type: ignore[import-untype
 
 from discreet.policy.token import decode, encode
 from discreet.server.config import TcpListen
-from discreet.server.ports import PolicyRow
+from discreet.server.ports_found import PolicyRow
 from discreet.server.stores import open_store
 from discreet.v1 import common_pb2, index_pb2
 from tests.server.faults import FaultyStore

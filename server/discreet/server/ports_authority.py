@@ -84,12 +84,13 @@ class Under(NamedTuple):
 
 
 class HeldPart(NamedTuple):
-    """One item of one holder's part that a hold covers; `state` is the stored one."""
+    """One item of one holder's part that a hold covers; `state` is the stored one, `said` the holder's last answer."""
 
     order_id: str
     item: int
     holder: str
     state: PurgeState
+    said: PurgeOutcome | None
 
 
 class Resting(NamedTuple):

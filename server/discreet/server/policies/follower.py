@@ -25,7 +25,8 @@ from discreet.server.policies.aside import aside
 from discreet.server.policies.compile import Compiled, TestsFailed, compile_files, compile_row
 from discreet.server.policies.errors import Cause, SourceRefused, SourceUnavailable
 from discreet.server.policies.sources import Source, Target
-from discreet.server.ports import Clock, PolicyRow, Store, StoreError, Work
+from discreet.server.ports import Clock, Store, StoreError, Work
+from discreet.server.ports_found import PolicyRow
 
 PUBLISH_TRIES_MAX = 8
 START_WAIT_S = 5.0

@@ -2,7 +2,7 @@
 
 A restored backup or a copy that lags may lack a revoke. One small file an epoch, so that several databases may share a
 state directory, and a new database is nothing that was seen before. Where an operator adopted a database
-(docs/decisions/0050), the marks of the epochs that it stands in for name the one that replaced them, so that none of
+(docs/decisions/0059), the marks of the epochs that it stands in for name the one that replaced them, so that none of
 their databases is served again. Must not know stores.
 """
 

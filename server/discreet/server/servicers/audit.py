@@ -17,8 +17,9 @@ from discreet.server.identity.access import tenants_of
 from discreet.server.policies.aside import aside
 from discreet.server.policies.compile import compile_row
 from discreet.server.policies.follower import Policies
-from discreet.server.ports import AuditFilter, AuditHit, Store
+from discreet.server.ports import Store
 from discreet.server.ports_authority import Released
+from discreet.server.ports_found import AuditFilter, AuditHit
 from discreet.server.servicers import fields
 from discreet.server.servicers.explaining import lines_of
 from discreet.server.servicers.paging import cursor_of, page_token

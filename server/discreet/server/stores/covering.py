@@ -4,11 +4,12 @@ Every function runs in the transaction of the connection that it is given.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, Ref, Target
-from discreet.policy.words import PurgeItemKind, PurgeState
+from discreet.policy.words import PurgeItemKind, PurgeOutcome, PurgeState
 from discreet.server.ports_authority import HeldPart, Resting, Under
 from discreet.server.stores import tables
 from discreet.server.stores import tables_authority as kept
@@ -21,6 +22,13 @@ _root = tables.ledger_root.c
 _ledger = tables.ledger.c
 _item = kept.purge_item.c
 _part = kept.purge_part.c
+_answer = kept.purge_answer.c
+_LAST_ANSWER = sa.and_(
+    _answer.order_id == _part.order_id,
+    _answer.item == _part.item,
+    _answer.holder == _part.holder,
+    _answer.n == _part.answers,
+)
 
 _REVISION_OF_LATEST = sa.and_(
     _latest.tenant == _revision.tenant,
@@ -73,11 +81,17 @@ def _of_refs(refs: Sequence[Ref]) -> sa.ColumnElement[bool]:
 
 def held_parts(connection: sa.Connection, tenant: str, target: Target) -> tuple[HeldPart, ...]:
     """Every holder's items that a hold on the target covers: the records themselves, and segments that rest on them."""
-    columns = (_part.order_id, _part.item, _part.holder, _part.state)
+    columns = (_part.order_id, _part.item, _part.holder, _part.state, _answer.outcome)
     joined = kept.purge_part.join(kept.purge_item, sa.and_(_item.order_id == _part.order_id, _item.item == _part.item))
+    joined = joined.outerjoin(kept.purge_answer, _LAST_ANSWER)
     chosen = sa.select(*columns).select_from(joined).where(_item.tenant == tenant)
     found = [row for covered in _covered(target) for row in connection.execute(chosen.where(covered))]
-    return tuple(sorted(HeldPart(row[0], row[1], row[2], PurgeState(row[3])) for row in found))
+    return tuple(_held_part(row) for row in sorted(found, key=lambda row: (row[0], row[1], row[2])))
+
+
+def _held_part(row: Sequence[Any]) -> HeldPart:
+    said = None if row[4] is None else PurgeOutcome(row[4])
+    return HeldPart(row[0], row[1], row[2], PurgeState(row[3]), said)
 
 
 def _covered(target: Target) -> Iterator[sa.ColumnElement[bool]]:

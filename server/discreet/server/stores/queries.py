@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, PrincipalGrants, RecordFacts, Standing
-from discreet.server.ports import AuditFilter, AuditHit, Change, ChangeKind, GrantRow, Head, NaturalKey, PolicyRow
+from discreet.server.ports import Change, ChangeKind, Head, NaturalKey
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
 from discreet.server.stores import tables
 from discreet.server.stores.rows import RECORD_COLUMNS, STANDING_COLUMNS, grant_facts, record_facts, standing_of
 

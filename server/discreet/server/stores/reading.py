@@ -7,8 +7,9 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, RecordFacts
-from discreet.server.ports import Adoption, AuditFilter, AuditHit, Change, GrantRow, NaturalKey, PolicyRow
+from discreet.server.ports import Adoption, Change, NaturalKey
 from discreet.server.ports_authority import Look
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
 from discreet.server.stores import adoptions, queries
 from discreet.server.stores.looking import SqlLook
 

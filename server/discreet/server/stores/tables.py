@@ -26,7 +26,8 @@ from sqlalchemy import (
 )
 
 from discreet.server.stores import tables_authority
-from discreet.server.stores.metadata import Id, metadata
+from discreet.server.stores.metadata import Id
+from discreet.server.stores.metadata import metadata as metadata
 
 authority = Table(
     "authority",

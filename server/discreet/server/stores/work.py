@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from discreet.policy.facts import GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
-from discreet.server.ports import AuditRecord, ChangeKind, Head, PolicyRow
+from discreet.server.ports import AuditRecord, ChangeKind, Head
 from discreet.server.ports_authority import AuthorityWork, PurgeWork
+from discreet.server.ports_found import PolicyRow
 from discreet.server.stores import tables
 from discreet.server.stores.authority_work import SqlAuthority
 from discreet.server.stores.chain import Chain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.policy.codec import Malformed, parse_message
 from discreet.policy.facts import Hold, Ref, Target
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.words import PurgeState
+from discreet.policy.words import PurgeOutcome, PurgeState
 from discreet.server.auditing import Change
 from discreet.server.calls import Call, new_id
 from discreet.server.errors import NotFound, Precondition
@@ -25,8 +25,6 @@ HOLDS_MAX = 10_000
 """Holds that stand for a tenant at a time: each decision of the tenant reads them."""
 TO_PURGE = frozenset({PurgeState.OPEN, PurgeState.FAILED})
 """Stored states of what is still there, as far as anybody knows."""
-GONE = frozenset({PurgeState.PURGED, PurgeState.UNCONFIRMED})
-"""Stored states of what a holder said to have deleted."""
 
 
 class Holds:
@@ -57,7 +55,7 @@ class Holds:
                 token=token_of(index.head),
                 hold_id=hold.hold_id,
                 recalled_items=sum(part.state in TO_PURGE for part in parts),
-                purged_before=sum(part.state in GONE for part in parts),
+                purged_before=sum(map(_gone, parts)),
             )
 
         return await self._transacting.change(call, work)
@@ -137,6 +135,13 @@ def _covered(index: Work, tenant: str, hold_id: str) -> tuple[Hold, str]:
         raise NotFound("hold_id: none of that id stands for this tenant")
     parts = [part for part in index.authority.held_parts(tenant, hold.target) if part.state in TO_PURGE]
     return hold, digest_of((index.head.epoch, tenant, hold_id, *(text for part in parts for text in _key(part))))
+
+
+def _gone(part: HeldPart) -> bool:
+    """True where the holder deleted it, confirmed or not."""
+    return part.state is PurgeState.PURGED or (
+        part.state is PurgeState.UNCONFIRMED and part.said is PurgeOutcome.PURGED
+    )
 
 
 def _key(part: HeldPart) -> tuple[str, str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from discreet.policy.codec.values import stamp_of, value_of
 from discreet.policy.facts import NOTHING_STANDS, GrantFacts, Micros, RecordFacts, Ref, Standing
 from discreet.policy.token import Token, encode
-from discreet.server.ports import GrantRow, Head
+from discreet.server.ports import Head
+from discreet.server.ports_found import GrantRow
 from discreet.v1 import common_pb2
 from discreet.v1 import index_pb2 as pb
 

@@ -1,0 +1,50 @@
+"""What the store's queries ask for and find: decisions, grants, policy revisions. Part of `discreet.server.ports`."""
+
+from typing import NamedTuple
+
+from discreet.policy.facts import GrantFacts, Micros
+
+
+class AuditFilter(NamedTuple):
+    """What a query asks for; None or empty: anything. Tenants None: all."""
+
+    tenants: tuple[str, ...] | None = None
+    principal_id: str = ""
+    session_id: str = ""
+    record_id: str = ""
+    source_label: str = ""
+    verdict: int = 0
+    reasons: tuple[int, ...] = ()
+    rule: str = ""
+    moment: int = 0
+    since: Micros | None = None
+    until: Micros | None = None
+    policy_revision: int = 0
+    decision_id: str = ""
+
+
+class AuditHit(NamedTuple):
+    """One decision found: its row's bytes and its place in it. `position` is the stable cursor."""
+
+    position: tuple[int, int, int]
+    decision_id: str
+    body: bytes
+
+
+class PolicyRow(NamedTuple):
+    """A published policy revision with its canonical bundle."""
+
+    number: int
+    commit: str
+    digest: str
+    dirty: bool
+    bundle: bytes
+    published_at: Micros
+
+
+class GrantRow(NamedTuple):
+    """A grant as the index holds it, withdrawn or not."""
+
+    principal_id: str
+    grant: GrantFacts
+    withdrawn: bool
