@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 
 from discreet.policy.facts import FactIds, Ref
 from discreet.server.ports import Store, StoreError
-from discreet.server.stores import open_store, schema, sqlite_files, tables
+from discreet.server.stores import open_store, schema, sqlite_files
 from discreet.server.stores.postgres_connect import Kind, connect, connect_sync, parse_address
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
 from tests.contract.making import ALICE, TENANT, entry, facts_of, grant, job, put, record, revisions
@@ -111,7 +111,7 @@ async def test_the_migrations_make_the_tables_that_the_code_uses(database: Datab
     url = f"sqlite:///{database.url}" if database.kind == "sqlite" else database.url.replace("://", "+psycopg://")
     engine = sa.create_engine(url)
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
 
 

@@ -17,19 +17,19 @@ from discreet.server.stores.postgres_lines import Lines
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
 
 Attempt = Callable[[str], None]
-ALL = frozenset(tables.metadata.tables)
+ALL = frozenset(metadata.tables)
 REFUSED = (sqlite3.DatabaseError, psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction)
 
 
 def columns(table: str) -> str:
-    return ", ".join(column.name for column in tables.metadata.tables[table].columns)
+    return ", ".join(column.name for column in metadata.tables[table].columns)
 
 
 def writes(table: str) -> dict[str, str]:
     """Statements that would write to a table, each without effect on its rows should it be allowed."""
     updates = {
         f"update {column.name}": f"UPDATE {table} SET {column.name} = {column.name} WHERE 1 = 0"
-        for column in tables.metadata.tables[table].columns
+        for column in metadata.tables[table].columns
     }
     insert = f"INSERT INTO {table} ({columns(table)}) SELECT {columns(table)} FROM {table} WHERE 1 = 0"
     return {"insert": insert, "delete": f"DELETE FROM {table} WHERE 1 = 0", **updates}

@@ -26,8 +26,7 @@ from sqlalchemy import (
 )
 
 from discreet.server.stores import tables_authority
-from discreet.server.stores.metadata import Id
-from discreet.server.stores.metadata import metadata as metadata
+from discreet.server.stores.metadata import Id, metadata
 
 authority = Table(
     "authority",
