@@ -74,7 +74,7 @@ def print_report(report: Report) -> None:
     if head is not None:
         pairs += [("epoch", head.epoch), ("events", str(head.seq)), ("policy revision", str(head.policy_revision))]
     pairs += [(name, value) for name, value in report.durability.items()]
-    pairs += [(name, str(count)) for name, count in report.counts.items()]
+    pairs += [(f"rows of {name}", str(count)) for name, count in report.counts.items()]
     print_pairs(pairs)
     if report.adoptions:
         rows = [(format_micros(one.at), one.actor, str(one.found_seq), one.reason) for one in report.adoptions]

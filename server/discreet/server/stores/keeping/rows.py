@@ -12,7 +12,7 @@ from discreet.server.stores.keeping.report import Report
 from discreet.server.stores.metadata import metadata
 
 RESTORE = "rows were changed or lost past Discreet: restore a backup from before that, and adopt it"
-COUNTED = ("record_revision", "ledger", "audit_row", "policy_revision")
+COUNTED = ("record_revision", "ledger", "audit_row")
 _NOT_EVENTS = frozenset({"authority", "audit_link"})
 """Their `seq` is the head's, not that of an event of their own."""
 
