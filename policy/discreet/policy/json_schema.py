@@ -37,7 +37,7 @@ ITEMS: Final[tuple[type[BaseModel], ...]] = (
     AskStep,
 )
 #: Values that stand for more than the model holds: a record's id for its current version, one value for a list of it.
-_SHORT: Final = frozenset({"named", "record_named", "_revoked", "_environment"})
+_SHORT: Final = frozenset({"named", "record_named", "of_record", "_environment"})
 
 Schema = dict[str, Any]
 

@@ -6,6 +6,7 @@ Knows nothing of the in-memory index: it sends what a collector, an operator and
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -25,7 +26,9 @@ from discreet.policy.testing.kinds import BoundItem, NamedItem, PolicyTest, Prin
 from discreet.policy.testing.state import binding_of, claim_of, principal_of, record_of, ref_of
 from discreet.policy.testing.steps import ActStep, AskStep, SequenceItem
 from discreet.policy.words import ActionTendency, Gate, Next, Reason, RecordKind, Verdict
+from discreet.server.ports import Store
 from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
+from tests.policy.testing.authority_on_server import AuthorityOnServer
 from tests.server.support import Line, Lines, PolicyRepo, eventually
 
 
@@ -104,11 +107,12 @@ class Publishing:
         await eventually(in_force)
 
 
-@dataclass(slots=True)
+@dataclass
 class OnServer:
     """One sequence against a server, in a tenant of its own."""
 
     lines: Lines
+    store: Store
     publishing: Publishing
     clock: Setting
     tenant: str
@@ -120,6 +124,9 @@ class OnServer:
     by_name: dict[str, dict[Ref, tuple[str, str]]] = field(default_factory=dict)
     committed: dict[str, str] = field(default_factory=dict)
     asked: dict[str, disclosure_pb2.CommitRequest] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.authority = AuthorityOnServer(self.lines, self.store, self.tenant)
 
     async def begin(self) -> None:
         """Registers the records of the test and gives its grants, under the set as its files say it."""
@@ -171,6 +178,8 @@ class OnServer:
             done = later >= self.clock.now
             self.clock.now = Micros(max(later, self.clock.now))
             return done
+        if step.purge_order is not None:
+            return ("order", step.purge_order.order) in self.authority.names
         if step.policy is not None:
             await self.publishing.publish(step.policy.parameters)
             return True
@@ -178,8 +187,31 @@ class OnServer:
             earlier = step.put.supersedes
             return await self.put(step.put.record, None if earlier is None else Ref(earlier.record_id, earlier.version))
         try:
-            await self._operator(*await self._change(verb, step))
+            if step.acknowledge is not None:
+                return await self.authority.acknowledge(step.acknowledge)
+            if not await self._stand(step):
+                await self._operator(*await self._change(verb, step))
         except grpc.aio.AioRpcError:
+            return False
+        return True
+
+    async def _stand(self, step: ActStep) -> bool:
+        """Does what a step says of revokes, holds, freezes or holders; False where it says nothing of them."""
+        authority = self.authority
+        if step.revoke is not None:
+            ref = None if step.revoke.record is None else await self._named(step.revoke.record)
+            await authority.revoke(step.revoke, ref)
+        elif step.place_hold is not None:
+            await authority.place_hold(step.place_hold, step.place_hold.ticket)
+        elif step.lift_hold is not None:
+            await authority.lift_hold(step.lift_hold)
+        elif step.freeze is not None:
+            await authority.freeze(step.freeze, self.clock.now)
+        elif step.unfreeze is not None:
+            await authority.unfreeze(step.unfreeze)
+        elif step.register_holder is not None:
+            await authority.register_holder(step.register_holder)
+        else:
             return False
         return True
 
@@ -199,7 +231,7 @@ class OnServer:
         ref = _ref(await self._named(value if hasattr(value, "record_id") else value.record))
         match verb:
             case "suspend":
-                return "Suspend", index_pb2.SuspendRequest(**common, record=ref)
+                return "Suspend", index_pb2.SuspendRequest(**common, record=ref, until=_stamp(value.until))
             case "resume":
                 return "Resume", index_pb2.ResumeRequest(**common, record=ref)
             case "unreachable" | "reachable":
@@ -210,15 +242,10 @@ class OnServer:
                 return "Supersede", index_pb2.SupersedeRequest(**common, record=ref, successor=by, clear=by is None)
             case "set-scopes":
                 return "SetScopes", index_pb2.SetScopesRequest(**common, record=ref, scopes=value.scopes)
-            case "assess":
+            case _:
+                assert verb == "assess"
                 until = _stamp(value.expires_at)
                 return "RecordAssessment", index_pb2.RecordAssessmentRequest(**common, record=ref, expires_at=until)
-            case _:
-                assert verb == "revoke"
-                due = _stamp(value.purge_not_before)
-                return "RevokeRetention", index_pb2.RevokeRetentionRequest(
-                    **common, record=ref, ticket=value.ticket, purge_not_before=due
-                )
 
     async def _named(self, item: NamedItem) -> Ref:
         """The version named; the current one, as the server knows it, where none is."""
@@ -240,19 +267,17 @@ class OnServer:
         }  # fmt: skip
         if verb == "commit-again":
             return await self._commit(step.commit_again or "", step, caller)
-        if verb == "replay":
-            ledger_id = self.committed.get(step.replay or "", "00000000-0000-4000-8000-000000000000")
-            request = disclosure_pb2.CheckRequest(
-                **common,
-                moment=common_pb2.MOMENT_REPLAY,
-                ledger_ids=[ledger_id],
-            )
+        if verb in {"replay", "export"}:
+            moment = common_pb2.MOMENT_REPLAY if verb == "replay" else common_pb2.MOMENT_EXPORT
+            ids = [self._ledger_id(step.recalled or "")]
+            request = disclosure_pb2.CheckRequest(**common, moment=moment, ledger_ids=ids)
             return await self._explained((await caller.check(request)).results[0].decision_id)
         bindings = [await self._bound(item, verb, step, principal.id, session) for item in step.bindings]
         segment = disclosure_pb2.Segment(
             id="segment-1", kind=step.kind, digest="0" * 64,
             grounding=common_pb2.Grounding.ValueType(step.grounding.value),
             bindings=[binding_message(bound) for bound in bindings],
+            parents=[self._ledger_id(name) for name in step.parents],
         )  # fmt: skip
         claim = claim_of(step.claim)
         if claim is not None:
@@ -266,6 +291,10 @@ class OnServer:
         if verb == "retrieve":
             self._note(answer, step, bindings, principal.id, session)
         return await self._explained(answer.results[0].decision_id)
+
+    def _ledger_id(self, name: str) -> str:
+        """That of a commit, or one that never was."""
+        return self.committed.get(name) or str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
     async def _commit(self, name: str, step: AskStep, caller: Line) -> Said:
         """Makes a commit, or the very same again, which has the ledger entry of the first time."""

@@ -11,7 +11,9 @@ from typing import Final
 
 from discreet.policy.facts import (
     Facts,
+    Freeze,
     GrantFacts,
+    Hold,
     LedgerFacts,
     Micros,
     PrincipalGrants,
@@ -19,9 +21,11 @@ from discreet.policy.facts import (
     RecordFacts,
     Ref,
     Revoke,
+    Standing,
 )
 from discreet.policy.request import Segment
-from discreet.policy.words import PUBLIC_SCOPE
+from discreet.policy.testing.purging import Item, Purges
+from discreet.policy.words import PUBLIC_SCOPE, PurgeItemKind
 
 GRANTS_PER_PRINCIPAL_MAX: Final = 256
 
@@ -43,6 +47,35 @@ class Index:
     ledger: dict[str, LedgerFacts] = field(default_factory=dict)
     stored: dict[str, Segment] = field(default_factory=dict)
     generations: dict[tuple[str, str], int] = field(default_factory=dict)
+    revoked_sources: dict[str, Revoke] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    freezes: dict[str, Freeze] = field(default_factory=dict)
+    stood_at: int = 0
+    """The last sequence number that changed any of what stands."""
+    buried_digests: set[str] = field(default_factory=set)
+    buried_ids: set[str] = field(default_factory=set)
+    """Records of which all versions were revoked."""
+    purges: Purges = field(default_factory=Purges)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    """("hold", "freeze" or "order", the name in the test) to the id."""
+
+    @property
+    def standing(self) -> Standing:
+        """What stands above single records."""
+        targets = {hold.target for hold in self.holds.values()}
+        by_target = {target: tuple(one for one in self.holds.values() if one.target == target) for target in targets}
+        return Standing(self.stood_at, dict(self.revoked_sources), tuple(self.freezes.values()), by_target)
+
+    def stood(self) -> None:
+        """Notes that what stands has changed."""
+        self.seq += 1
+        self.stood_at = self.seq
+
+    def is_held(self, item: Item) -> bool:
+        """True where a hold covers the record, or anything that the segment rests on."""
+        refs = (item.ref,) if item.kind is PurgeItemKind.RECORD else self.ledger[item.ledger_id].roots
+        standing = self.standing
+        return any(standing.holds_on(self.records[ref]) for ref in refs if ref in self.records)
 
     def facts(self, principal_id: str, ledger_ids: tuple[str, ...] = ()) -> Facts:
         """Returns what a decision for a principal is given now."""
@@ -54,6 +87,7 @@ class Index:
             grants=self.grants.get(principal_id, PrincipalGrants()),
             ledger={name: self.ledger[name] for name in ledger_ids if name in self.ledger},
             receipt_keys=self.keys,
+            standing=self.standing,
         )
 
     def current(self, record_id: str) -> RecordFacts | None:
@@ -70,7 +104,7 @@ class Index:
     def edit(self, ref: Ref, settles: str = "", **changes: object) -> None:
         """Changes one record as an operator does; nothing is written where nothing changes."""
         record = self.held(ref)
-        if record.revoked is not None:
+        if self.standing.revoke_of(record) is not None:
             raise Refusal("TOMBSTONED: its retention is revoked, which is final")
         if "scopes" in changes and set(record.scopes) == set(_texts(changes["scopes"])):
             changes.pop("scopes")
@@ -101,17 +135,6 @@ class Index:
         back = by is None and record.superseded_by is not None and current is not None
         back = back and current is not None and current.ref == record.superseded_by
         self.edit(ref, "successor", superseded_by=by, current=record.current or back)
-
-    def revoke(self, ref: Ref, not_before: Micros | None, ticket: str) -> None:
-        """Revokes retention for good; a repeat may ask for nothing that does not stand."""
-        record = self.held(ref)
-        due = self.now if not_before is None else max(not_before, self.now)
-        stands = record.revoked
-        if stands is None:
-            revoked = Revoke("operator", "test", ticket, self.now, due, self.seq + 1)
-            self.write(replace(record, revoked=revoked, recorded_at=self.now))
-        elif stands.ticket != ticket or due < stands.purge_not_before:
-            raise Refusal("TOMBSTONED: its retention was revoked before, on other terms; those stand")
 
     def grant(self, principal_id: str, scope: str, not_before: Micros | None, expires_at: Micros | None) -> None:
         """Gives a scope; nothing is written where the very same grant stands."""

@@ -25,7 +25,7 @@ from discreet.policy.model.fields import (
 from discreet.policy.model.kinds import Kind, Strict
 from discreet.policy.problems import Code
 from discreet.policy.testing.expectations import ExpectItem, Nevers
-from discreet.policy.testing.scalars import Digest, Exact, Short, Values, named, record_named
+from discreet.policy.testing.scalars import Digest, Exact, Short, Values, named, of_record, record_named
 from discreet.policy.words import Grounding, Origin, RecordKind
 
 
@@ -69,6 +69,7 @@ class RecordItem(RefItem):
     current: bool = True
     superseded_by: RefItem | None = Field(None, alias="superseded-by")
     suspended: bool = False
+    suspended_until: Time | None = Field(None, alias="suspended-until")
     unreachable: bool = False
     revoked: RevokedItem | None = None
     origin: Annotated[Origin, BeforeValidator(word_of(Origin, "origin"))] = Origin.COLLECTED
@@ -77,6 +78,40 @@ class RecordItem(RefItem):
     fields_: Values = Field(default_factory=dict, alias="fields")
     formula: str = ""
     inputs: tuple[RefItem, ...] = ()
+
+
+class HeldItem(Strict):
+    """What is under a legal hold: a record (without a version: all versions) or a source; in short a record's id."""
+
+    record: RecordName | None = None
+    source: Label | None = None
+    name: Title | None = Field(None, alias="as")
+
+    @property
+    def called(self) -> str:
+        """The name that it has in later steps."""
+        return self.name or self.source or (self.record.record_id if self.record is not None else "")
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Self:
+        if (self.record is None) == (self.source is None):
+            raise wrong("a hold is on a record or on a source", "name one of the two")
+        return self
+
+
+class FrozenItem(Strict):
+    """A freeze that stands; without a source it is of everything."""
+
+    source: Label | None = None
+    until: Time
+
+
+class RevokedSourceItem(Strict):
+    """A source whose retention is revoked; `purge-not-before` left out: due at once."""
+
+    source: Label
+    at: Time
+    purge_not_before: Time | None = Field(None, alias="purge-not-before")
 
 
 class GrantItem(Strict):
@@ -150,7 +185,7 @@ class QuestionItem(Strict):
 
 
 class CaseItem(QuestionItem):
-    """One decision and what it must be. At REPLAY the segment is one that was released to the principal before."""
+    """One decision and what it must be. At REPLAY and EXPORT the segment is one released to the principal before."""
 
     name: Title
     moment: MomentWord
@@ -185,6 +220,9 @@ class PolicyTest(Kind):
     tenant: Label = "test"
     environment: Label | None = None
     records: tuple[RecordItem, ...] = ()
+    holds: tuple[Annotated[HeldItem, BeforeValidator(of_record)], ...] = ()
+    freezes: tuple[FrozenItem, ...] = ()
+    revoked_sources: tuple[RevokedSourceItem, ...] = Field((), alias="revoked-sources")
     grants: tuple[GrantItem, ...] = ()
     principals: tuple[PrincipalItem, ...] = ()
     cases: tuple[object, ...] = ()

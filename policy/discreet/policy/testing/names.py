@@ -14,6 +14,8 @@ from discreet.policy.yaml import Document, Path
 
 OWN_WORDS: Final = frozenset({"own", "none"})
 Records = dict[str, set[str]]
+Called = dict[str, set[str]]
+"""By kind (hold, freeze, order, holder) the names that steps have given."""
 Steps = Sequence[tuple[str, Placed[ActStep] | Placed[AskStep]]]
 
 
@@ -37,8 +39,11 @@ def name_problems(
         for at, bound in enumerate(case.value.bindings):
             if not _meant(bound, case.value):
                 yield from _record(bound, records, case, ("bindings", at))
+    for at, hold in enumerate(test.holds):
+        if hold.record is not None:
+            yield from _record(hold.record, records, Placed(hold, document, ("holds", at)), ("record",))
     for steps in sequences:
-        yield from _sequence(steps, records, principals)
+        yield from _sequence(steps, records, principals, [item.called for item in test.holds])
 
 
 def _bound_twice(bindings: Sequence[BoundItem], placed: Placed[object], key: str) -> Iterator[PolicyProblem]:
@@ -81,14 +86,16 @@ def _principal(name: str, known: list[str], document: Document, where: Path) -> 
         yield problem(document.place(*where), f"no principal {quoted(name)} is declared", hint, Code.UNKNOWN_NAME)
 
 
-def _sequence(steps: Steps, initial: Records, principals: list[str]) -> Iterator[PolicyProblem]:
+def _sequence(steps: Steps, initial: Records, principals: list[str], held: list[str]) -> Iterator[PolicyProblem]:
     records = {record_id: set(versions) for record_id, versions in initial.items()}
     commits: set[str] = set()
     reads: set[str] = set()
+    called: Called = {"hold": set(held), "freeze": set(), "order": set(), "holder": set()}
     for verb, placed in steps:
         step = placed.value
         if isinstance(step, ActStep):
             yield from _acted(verb, step, placed, records, principals)
+            yield from _called(verb, step, placed, called)
             continue
         if step.principal is not None:
             yield from _whose(step.principal, principals, placed)
@@ -96,10 +103,11 @@ def _sequence(steps: Steps, initial: Records, principals: list[str]) -> Iterator
         for at, bound in enumerate(step.bindings):
             if not _meant(bound, step):
                 yield from _record(bound, records, placed, (verb, at))
-        named = step.replay if step.commit_again is None else step.commit_again
-        if named is not None and named not in commits:
-            hint = did_you_mean(named, commits) or "commit it in a step before, under this name"
-            yield problem(placed.place(verb), f"no commit {quoted(named)}", hint, Code.UNKNOWN_NAME)
+        recalled = [] if step.recalled is None else [(step.recalled, (verb,))]
+        for named, where in [*recalled, *((name, ("parents", at)) for at, name in enumerate(step.parents))]:
+            if named not in commits:
+                hint = did_you_mean(named, commits) or "commit it in a step before, under this name"
+                yield problem(placed.place(*where), f"no commit {quoted(named)}", hint, Code.UNKNOWN_NAME)
         if step.receipts not in OWN_WORDS and step.receipts not in reads:
             hint = did_you_mean(step.receipts, [*OWN_WORDS, *reads])
             yield problem(placed.place("receipts"), f"no retrieve {quoted(step.receipts)}", hint, Code.UNKNOWN_NAME)
@@ -125,6 +133,34 @@ def _acted(
     whom = step.grant or step.withdraw
     if whom is not None:
         yield from _principal(whom.principal, principals, placed.document, (*placed.path, verb, "principal"))
+
+
+def _called(verb: str, step: ActStep, placed: Placed[object], known: Called) -> Iterator[PolicyProblem]:
+    """Yields the holds, freezes, orders and holders that a step names and no step before it made."""
+    for kind, made in (("hold", step.place_hold), ("freeze", step.freeze), ("order", step.revoke)):
+        if made is not None:
+            known[kind].add(made.called)
+    if step.register_holder is not None:
+        known["holder"].add(step.register_holder.holder)
+    of = step.acknowledge or step.purge_order
+    names: list[tuple[str, str | None, Path]] = [
+        ("hold", step.lift_hold, (verb,)),
+        ("freeze", step.unfreeze, (verb,)),
+        ("order", of.order if of is not None else None, (verb, "order")),
+        ("holder", of.holder if of is not None else None, (verb, "holder")),
+    ]
+    for kind, name, where in names:
+        if name is not None and name not in known[kind]:
+            hint = did_you_mean(name, known[kind]) or _MADE[kind]
+            yield problem(placed.place(*where), f"no {kind} {quoted(name)}", hint, Code.UNKNOWN_NAME)
+
+
+_MADE: Final = {
+    "hold": "place it in a step before, or under `holds`",
+    "freeze": "freeze in a step before",
+    "order": "revoke in a step before; its order has the name that the revoke says in `as`, or that of what it is of",
+    "holder": "register it in a step before",
+}
 
 
 def records_of_step(verb: str, step: ActStep) -> Iterator[tuple[NamedItem, Path]]:

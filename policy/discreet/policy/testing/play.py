@@ -6,6 +6,7 @@ Must do nothing that a decision on the server would not see: receipts, tokens an
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ from discreet.policy.facts import Caller, LedgerFacts, Micros, Ref
 from discreet.policy.model.load import Placed
 from discreet.policy.request import Binding, Request, Segment
 from discreet.policy.snapshot import Snapshot
+from discreet.policy.testing import authority
 from discreet.policy.testing.expectations import Difference, differences
 from discreet.policy.testing.index import Index, Refusal
 from discreet.policy.testing.kinds import NamedItem, PolicyTest, PrincipalItem
@@ -35,9 +37,10 @@ from discreet.policy.testing.state import (
     record_of,
     records_of,
     ref_of,
+    standing_of,
 )
-from discreet.policy.testing.steps import ActStep, AskStep, SequenceItem
-from discreet.policy.words import Moment, Role, Verdict
+from discreet.policy.testing.steps import ActStep, AskStep, OrderStep, SequenceItem
+from discreet.policy.words import Moment, PurgeState, Role, Verdict
 
 MOMENTS: Mapping[str, Moment] = {
     "retrieve": Moment.RETRIEVE,
@@ -45,6 +48,7 @@ MOMENTS: Mapping[str, Moment] = {
     "commit": Moment.PUBLISH,
     "commit-again": Moment.PUBLISH,
     "replay": Moment.REPLAY,
+    "export": Moment.EXPORT,
 }
 Given = tuple[str, str]
 """The token and the receipt that a RETRIEVE gave for a record version."""
@@ -75,11 +79,24 @@ class Playing:
             label = f"{step.verb} {said(step.verb, placed.value)}"
             return StepResult(place.file, place.line, label, found, judged.decision), judged
         refused = self._refused(step.verb, placed.value)
-        found = ()
+        found = () if refused or placed.value.purge_order is None else self._of_order(placed.value.purge_order)
         if bool(refused) != placed.value.refused:
             expected = "refused" if placed.value.refused else "done"
             found = (Difference("step", expected, f"refused: {refused}" if refused else "done"),)
         return StepResult(place.file, place.line, f"{step.verb} {said(step.verb, placed.value)}", found), None
+
+    def _of_order(self, step: OrderStep) -> tuple[Difference, ...]:
+        """Returns what is not as expected of a purge order."""
+        index = self.index
+        order_id = authority.order_of(index, step.order)
+        counts = index.purges.counts(order_id, step.holder or "", index.now, index.is_held)
+        found: list[Difference] = []
+        if step.items is not None and Counter(step.items) != counts:
+            found.append(Difference("items", _counted(Counter(step.items)), _counted(counts)))
+        done = index.purges.done(order_id, index.now)
+        if step.done is not None and step.done != done:
+            found.append(Difference("done", str(step.done).lower(), str(done).lower()))
+        return tuple(found)
 
     def _refused(self, verb: str, step: ActStep) -> str:
         try:
@@ -117,7 +134,10 @@ class Playing:
     def _edit(self, verb: str, step: ActStep) -> None:
         index = self.index
         if verb in {"suspend", "resume"}:
-            index.edit(self.ref(step.suspend or step.resume), suspended=verb == "suspend")
+            until = micros(step.suspend.until) if step.suspend is not None else None
+            if until is not None and until <= index.now:
+                raise Refusal("until: is past already")
+            index.edit(self.ref(step.suspend or step.resume), suspended=verb == "suspend", suspended_until=until)
         elif verb in {"unreachable", "reachable"}:
             index.edit(self.ref(step.unreachable or step.reachable), "reachability", unreachable=verb == "unreachable")
         elif step.supersede is not None:
@@ -128,9 +148,27 @@ class Playing:
         elif step.assess is not None:
             until = micros(step.assess.expires_at)
             index.edit(self.ref(step.assess.record), "assessment", assessment_expires_at=until)
-        elif step.revoke is not None:
-            due = micros(step.revoke.purge_not_before)
-            index.revoke(self.ref(step.revoke.record), due, step.revoke.ticket)
+        else:
+            self._stand(step)
+
+    def _stand(self, step: ActStep) -> None:
+        index = self.index
+        if step.revoke is not None:
+            authority.revoke(index, step.revoke, self.ref, self.snapshot.retention)
+        elif step.place_hold is not None:
+            authority.place_hold(index, step.place_hold, step.place_hold.ticket)
+        elif step.lift_hold is not None:
+            authority.lift_hold(index, step.lift_hold)
+        elif step.freeze is not None:
+            authority.freeze(index, step.freeze)
+        elif step.unfreeze is not None:
+            authority.unfreeze(index, step.unfreeze)
+        elif step.register_holder is not None:
+            authority.register_holder(index, step.register_holder)
+        elif step.acknowledge is not None:
+            authority.acknowledge(index, step.acknowledge)
+        elif step.purge_order is not None:
+            authority.order_of(index, step.purge_order.order)
 
     def ref(self, item: NamedItem | None) -> Ref:
         """Returns the record version that a step names, as the index stands."""
@@ -165,14 +203,15 @@ class Playing:
         return judged
 
     def _judged(self, request: Request, step: AskStep) -> Judged:
-        facts = self.index.facts(request.principal.id, request.ledger_ids)
+        parents = tuple(parent for segment in request.segments for parent in segment.parents)
+        facts = self.index.facts(request.principal.id, (*request.ledger_ids, *parents))
         caller = Caller(step.caller or self.sequence.caller, Role.AGENT, frozenset((self.test.tenant,)))
         age = step.policy_age or 0
         stored = {name: self.index.stored[name] for name in facts.ledger}
         return next(one_by_one(self.snapshot, facts, caller, self.index.now, request, age, stored))
 
     def request(self, verb: str, step: AskStep) -> tuple[Request, Segment | None]:
-        """Returns the question of a step, and the segment that it asks about; at REPLAY none."""
+        """Returns the question of a step, and the segment that it asks about; by ledger id none."""
         whose = step.principal or self.sequence.principal or PrincipalItem(id="nobody")
         bare = Request(
             tenant=self.test.tenant,
@@ -183,13 +222,14 @@ class Playing:
             need_numbers=step.need_numbers,
             need_advice=step.need_advice,
         )
-        if verb == "replay":
-            name = step.replay or ""
+        if verb in {"replay", "export"}:
+            name = step.recalled or ""
             return replace(bare, ledger_ids=(self.committed.get(name, ledger_id(name)),)), None
+        parents = tuple(self.committed.get(name, ledger_id(name)) for name in step.parents)
         bindings = tuple(self._carrying(binding_of(item, self.index.records), bare, step) for item in step.bindings)
         name = f"{self.sequence.name}/{step.name or verb}"
         digest = hashlib.sha256(name.encode()).hexdigest()
-        segment = Segment("segment-1", step.kind, step.grounding, bindings, digest, claim_of(step.claim))
+        segment = Segment("segment-1", step.kind, step.grounding, bindings, digest, claim_of(step.claim), parents)
         answer = step.name or "" if verb == "commit" else ""
         return replace(bare, segments=(segment,), answer_id=answer, commit=verb == "commit"), segment
 
@@ -244,6 +284,13 @@ def begin(
     for grant in test.grants:
         key = grant.principal, grant.scope
         index.generations[key] = index.generations.get(key, 0) + 1
+    stands = standing_of(test)
+    index.revoked_sources.update(stands.revoked_sources)
+    under = [one for one in index.records.values() if stands.revoke_of(one) is not None]
+    index.buried_digests |= {one.digest for one in under}
+    index.freezes = {freeze.freeze_id: freeze for freeze in stands.freezes}
+    for item in test.holds:
+        authority.place_hold(index, item, "TEST-1")
     return Playing(test, numbered, sequence.value, index, snapshot.environment, revisions)
 
 
@@ -268,18 +315,19 @@ def micros(value: int | None) -> Micros | None:
 def said(verb: str, step: ActStep | AskStep) -> str:
     """Returns what a step is about, in few words, for people."""
     if isinstance(step, AskStep):
-        return (
-            step.commit_again
-            or step.replay
-            or step.name
-            or ", ".join(item.record_id for item in step.bindings)
-            or step.kind
-        )
+        return step.recalled or step.name or ", ".join(item.record_id for item in step.bindings) or step.kind
     value = getattr(step, verb.replace("-", "_"))
     if isinstance(value, int):
         return f"{value / 1_000_000:g}s" if verb == "wait" else "a time"
     if step.policy is not None:
         return ", ".join((*filter(None, [step.policy.environment]), *step.policy.parameters)) or "as it is"
+    if isinstance(value, str):
+        return value
     if step.grant is not None or step.withdraw is not None:
         return f"{value.principal} {value.scope}"
-    return str(getattr(value, "record_id", "") or value.record.record_id)
+    named = (getattr(value, name, "") for name in ("record_id", "called", "order", "holder"))
+    return next((str(name) for name in named if name), "") or str(value.record.record_id)
+
+
+def _counted(counts: Counter[PurgeState]) -> str:
+    return ", ".join(f"{state.short}: {count}" for state, count in sorted(counts.items()) if count) or "none"

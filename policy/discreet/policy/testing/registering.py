@@ -25,7 +25,7 @@ def register(index: Index, given: RecordFacts, supersedes: Ref | None, snapshot:
     _require_source(index, given, snapshot)
     known = index.records.get(given.ref)
     if known is not None:
-        _require_content(given, known)
+        _require_content(index, given, known)
     else:
         _require_unburied(index, given)
     _require_origins(index, given)
@@ -35,7 +35,7 @@ def register(index: Index, given: RecordFacts, supersedes: Ref | None, snapshot:
     made = replace(given, recorded_at=index.now, current=True, roots=tuple(roots))
     record = made if known is None else _updated(index, made, known)
     earlier = index.records.get(supersedes) if supersedes is not None else None
-    if earlier is not None and _stays(earlier, record.ref):
+    if earlier is not None and _stays(index, earlier, record.ref):
         earlier = None
     written = [record] if known is None or _said(record) != _said(known) else []
     if earlier is not None:
@@ -46,8 +46,10 @@ def register(index: Index, given: RecordFacts, supersedes: Ref | None, snapshot:
         index.write(*written)
 
 
-def _stays(earlier: RecordFacts, by: Ref) -> bool:
-    return earlier.superseded_by == by or earlier.revoked is not None or "successor" in earlier.settled
+def _stays(index: Index, earlier: RecordFacts, by: Ref) -> bool:
+    return (
+        earlier.superseded_by == by or index.standing.revoke_of(earlier) is not None or "successor" in earlier.settled
+    )
 
 
 def _updated(index: Index, given: RecordFacts, known: RecordFacts) -> RecordFacts:
@@ -83,15 +85,19 @@ def _require_source(index: Index, given: RecordFacts, snapshot: Snapshot) -> Non
         raise Refusal("CONTENT_MISMATCH: the record is of another kind")
 
 
-def _require_content(given: RecordFacts, known: RecordFacts) -> None:
-    if known.revoked is not None:
+def _require_content(index: Index, given: RecordFacts, known: RecordFacts) -> None:
+    if index.standing.revoke_of(known) is not None:
         raise Refusal("TOMBSTONED: the version's retention is revoked")
     if _fixed(given) != _fixed(known):
         raise Refusal("CONTENT_MISMATCH: give new content a new version")
 
 
 def _require_unburied(index: Index, given: RecordFacts) -> None:
-    """Content that was revoked comes back under no other name."""
+    """Content that was revoked comes back under no other name, a record or a source that was not at all."""
+    if given.record_id in index.buried_ids or given.source_label in index.revoked_sources:
+        raise Refusal("TOMBSTONED: all versions of the record, or all of the source, were revoked for good")
+    if given.digest in index.buried_digests:
+        raise Refusal("TOMBSTONED: this content was revoked for good")
     if any(record.revoked is not None and record.digest == given.digest for record in index.records.values()):
         raise Refusal("TOMBSTONED: this content was revoked for good under another name")
 
@@ -103,7 +109,8 @@ def _require_origins(index: Index, given: RecordFacts) -> None:
         record = index.records.get(ref)
         if record is None:
             raise Refusal("DOCUMENT_UNKNOWN: what it rests on is not registered")
-        if record.revoked is not None:
+        behind = [index.records[root] for root in record.roots if root in index.records]
+        if any(index.standing.revoke_of(one) is not None for one in (record, *behind)):
             raise Refusal("TOMBSTONED: the retention of what it rests on is revoked")
         if ref in given.of and record.kind is not RecordKind.DOCUMENT:
             raise Refusal("DOCUMENT_UNKNOWN: `of` names documents, `inputs` name what a figure was made from")

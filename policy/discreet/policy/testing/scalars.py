@@ -68,6 +68,11 @@ def record_named(value: object) -> object:
     return {"record-id": value} if isinstance(value, str) else value
 
 
+def of_record(value: object) -> object:
+    """Returns what a record's id alone stands for where a record is one of several things to name."""
+    return {"record": value} if isinstance(value, str) else value
+
+
 def one_or_more(value: object) -> object:
     """Returns a single value as a list."""
     return value if isinstance(value, tuple) else (value,)

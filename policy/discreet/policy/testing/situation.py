@@ -11,7 +11,7 @@ from discreet.policy.problems import Code, PolicyProblem, PolicyProblems, proble
 from discreet.policy.request import Segment
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.testing.kinds import PolicyTest
-from discreet.policy.testing.state import EPOCH, KEY, NOW_SEQ, grants_of, records_of
+from discreet.policy.testing.state import EPOCH, KEY, NOW_SEQ, grants_of, records_of, standing_of
 from discreet.policy.yaml import read
 
 
@@ -36,6 +36,7 @@ class Situation:
             current={ref.record_id: record for ref, record in self.records.items() if record.current},
             grants=grants_of(self.test, principal_id),
             receipt_keys=(KEY,),
+            standing=standing_of(self.test),
         )
 
     def released(

@@ -15,7 +15,9 @@ from discreet.policy import receipts, token
 from discreet.policy.facts import (
     Caller,
     Facts,
+    Freeze,
     GrantFacts,
+    Hold,
     LedgerFacts,
     Micros,
     PrincipalGrants,
@@ -23,6 +25,8 @@ from discreet.policy.facts import (
     RecordFacts,
     Ref,
     Revoke,
+    Standing,
+    Target,
 )
 from discreet.policy.request import Binding, Claim, Principal, Request, Segment
 from discreet.policy.snapshot import Snapshot
@@ -30,13 +34,14 @@ from discreet.policy.testing.kinds import (
     BoundItem,
     CaseItem,
     ClaimItem,
+    HeldItem,
     NamedItem,
     PolicyTest,
     PrincipalItem,
     RecordItem,
     RefItem,
 )
-from discreet.policy.words import Moment, Role
+from discreet.policy.words import Role
 
 EPOCH: Final = "00" * 16
 POLICY_NUMBER: Final = 2
@@ -68,7 +73,7 @@ def question_of(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFa
     """Returns what a case asks, on the records of its test."""
     request, segment = _request(test, case, records)
     now = Micros(test.now if case.now is None else case.now)
-    replay = case.moment is Moment.REPLAY
+    replay = case.moment.by_ledger_id
     facts = Facts(
         epoch=EPOCH,
         seq=NOW_SEQ,
@@ -77,6 +82,7 @@ def question_of(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFa
         grants=grants_of(test, case.principal.id),
         ledger={_LEDGER_ID: _released(case, segment, records, now)} if replay else {},
         receipt_keys=(KEY,),
+        standing=standing_of(test),
     )
     caller = Caller(case.caller, Role.AGENT, frozenset((test.tenant,)))
     return Question(facts, caller, now, request, case.policy_age or 0, {_LEDGER_ID: segment} if replay else {})
@@ -109,6 +115,7 @@ def record_of(item: RecordItem, items: Mapping[Ref, RecordItem], now: Micros, sn
         assessment_expires_at=_micros(item.assessment_expires_at),
         superseded_by=None if item.superseded_by is None else _ref(item.superseded_by),
         suspended=item.suspended,
+        suspended_until=_micros(item.suspended_until),
         unreachable=item.unreachable,
         revoked=_revoke(item),
         origin=item.origin,
@@ -134,10 +141,34 @@ def _roots(item: RecordItem, items: Mapping[Ref, RecordItem]) -> tuple[Ref, ...]
 
 
 def _revoke(item: RecordItem) -> Revoke | None:
-    if item.revoked is None:
-        return None
-    at, due = Micros(item.revoked.at), _micros(item.revoked.purge_not_before)
-    return Revoke("operator", "test", "TEST-1", at, at if due is None else due, _RECORDS)
+    return None if item.revoked is None else _revoked(item.revoked.at, item.revoked.purge_not_before)
+
+
+def _revoked(at: int, not_before: int | None) -> Revoke:
+    due = Micros(at if not_before is None else not_before)
+    return Revoke("operator", "test", "TEST-1", Micros(at), due, _RECORDS, "order-of-the-test")
+
+
+def standing_of(test: PolicyTest) -> Standing:
+    """Returns what a test says that stands above single records."""
+    held: dict[Target, tuple[Hold, ...]] = {}
+    for at, item in enumerate(test.holds):
+        target = target_of(item)
+        hold = Hold(f"hold-{at + 1}", target, "operator", "test", "TEST-1", Micros(test.now))
+        held[target] = (*held.get(target, ()), hold)
+    freezes = tuple(
+        Freeze(f"freeze-{at + 1}", item.source or "", "operator", "test", Micros(test.now), Micros(item.until))
+        for at, item in enumerate(test.freezes)
+    )
+    revoked = {item.source: _revoked(item.at, item.purge_not_before) for item in test.revoked_sources}
+    return Standing(_GRANTS if held or freezes or revoked else 0, revoked, freezes, held)
+
+
+def target_of(item: HeldItem) -> Target:
+    """Returns what a hold is on: a version, all versions of a record, a source."""
+    if item.record is None:
+        return Target(label=item.source or "")
+    return Target(record_id=item.record.record_id, version=item.record.version or "")
 
 
 def grants_of(test: PolicyTest, principal_id: str) -> PrincipalGrants:
@@ -157,7 +188,7 @@ def grants_of(test: PolicyTest, principal_id: str) -> PrincipalGrants:
 
 
 def _request(test: PolicyTest, case: CaseItem, records: Mapping[Ref, RecordFacts]) -> tuple[Request, Segment]:
-    replay = case.moment is Moment.REPLAY
+    replay = case.moment.by_ledger_id
     principal = principal_of(test, case.principal)
     bare = Request(
         tenant=test.tenant,
