@@ -17,6 +17,7 @@ from alembic.script import ScriptDirectory
 from discreet.policy.facts import FactIds, Ref
 from discreet.server.ports import Store, StoreError
 from discreet.server.stores import open_store, schema, sqlite_files
+from discreet.server.stores.metadata import metadata
 from discreet.server.stores.postgres_connect import Kind, connect, connect_sync, parse_address
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
 from tests.contract.making import ALICE, TENANT, entry, facts_of, grant, job, put, record, revisions

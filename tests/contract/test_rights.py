@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.server.stores import sqlite_connect, tables
+from discreet.server.stores.metadata import metadata
 from discreet.server.stores.postgres_connect import Address, Kind, connect_sync, parse_address
 from discreet.server.stores.postgres_lines import Lines
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
