@@ -33,7 +33,8 @@ SETTINGS = (
     (re.compile(r"^ *mode: (observe)", re.MULTILINE), "enforce"),
     (re.compile(r"^ *moments: \[(RETRIEVE, )", re.MULTILINE), ""),
     (re.compile(r"^ *moments: \[.*(PUBLISH, )", re.MULTILINE), ""),
-    (re.compile(r"^ *moments: \[.*(, REPLAY)\]", re.MULTILINE), ""),
+    (re.compile(r"^ *moments: \[.*(, REPLAY)[],]", re.MULTILINE), ""),
+    (re.compile(r"^ *moments: \[.*(, EXPORT)\]", re.MULTILINE), ""),
     (re.compile(r"^ *(?:custom-reason: )([A-Z_]+)$", re.MULTILINE), "ANOTHER"),
 )
 """What is neither a rule nor a part of a condition, and decides all the same; with what it is changed to."""
