@@ -82,16 +82,21 @@ class FactReader:
         for _ in range(FETCH_TRIES_MAX):
             task = self._fetching.get(key)
             if task is None:
-                task = self._fetching[key] = asyncio.create_task(self._store.fetch(tenant, ids))
+                task = self._fetching[key] = asyncio.create_task(self._load(tenant, ids))
                 task.add_done_callback(lambda _done: self._fetching.pop(key, None))
             facts = await asyncio.shield(task)
             if facts.epoch == head.epoch and facts.seq >= head.seq:
-                self._cache.put(tenant, ids, facts)
                 return facts
         return await self._fetch_alone(tenant, ids, head)
 
-    async def _fetch_alone(self, tenant: str, ids: FactIds, head: Head) -> Facts:
+    async def _load(self, tenant: str, ids: FactIds) -> Facts:
+        """Fetches and keeps in one step: who asks when it has ended finds it kept, and does not fetch again."""
+        facts = await self._store.fetch(tenant, ids)
+        if facts.epoch == self._cache.epoch:
+            self._cache.put(tenant, ids, facts)
+        return facts
 
+    async def _fetch_alone(self, tenant: str, ids: FactIds, head: Head) -> Facts:
         facts = await self._store.fetch(tenant, ids)
         if facts.epoch != head.epoch or facts.seq < head.seq:
             raise DatabaseChanged("the facts are older than the head that was read before them")
