@@ -80,6 +80,23 @@ async def test_a_hold_counts_what_it_recalls(either: Running, what: dict[str, An
     assert (nothing.recalled_items, nothing.purged_before) == (0, 0)
 
 
+async def test_a_hold_says_for_how_many_it_comes_too_late(either: Running) -> None:
+    """F3: what was deleted before is counted apart from what is recalled; what was not there is neither."""
+    documents = [document(name) for name in ("handbook/a", "handbook/b", "handbook/c")]
+    await either.lines.collector.put(*documents)
+    kind = purge_pb2.HOLDER_KIND_DOCUMENT_STORE
+    await either.lines["holder"].call(purge_pb2.RegisterHolderRequest(tenant=TENANT, kind=kind))
+    done = await revoke(either.lines.operator, query=index_pb2.RecordQuery(source_label="handbook"))
+    outcomes = (purge_pb2.PURGE_OUTCOME_PURGED, purge_pb2.PURGE_OUTCOME_NOT_FOUND)
+    acks = [
+        purge_pb2.PurgeAck(order_id=done.purge_order_id, item=item, outcome=outcome)
+        for item, outcome in enumerate(outcomes, 1)
+    ]
+    await either.lines["holder"].call(purge_pb2.AckPurgeRequest(tenant=TENANT, acks=acks))
+    placed = await hold(either.lines.operator, source_label="handbook")
+    assert (placed.recalled_items, placed.purged_before) == (1, 1)
+
+
 async def test_a_hold_is_placed_once_a_ticket(running: Running) -> None:
     """Repeating it writes nothing; another ticket is another hold, and both must be lifted."""
     await running.lines.collector.put(document())
