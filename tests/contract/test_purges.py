@@ -134,7 +134,7 @@ async def test_answers_move_items_and_are_kept(stocked: tuple[Store, str]) -> No
         await answer(holder, item, PurgeOutcome.PURGED, PurgeState.PURGED)
     counts = await store.look(lambda look: look.purges.order_counts(TENANT))
     assert (counts.open, counts.failed, counts.done) == (0, 0, 1)
-    assert await store.change(lambda index: index.purges.open_items(TENANT, order_id="o-1")) == 0
+    assert not await store.change(lambda index: index.purges.is_open(TENANT, "o-1"))
     assert await store.look(lambda look: look.purges.orders(TENANT, None, 9, open_only=True, overdue_only=False)) == []
 
 

@@ -306,8 +306,12 @@ class PurgeWork(Protocol):
         """Every root of committed segments, with the label it has now."""
         ...
 
-    def open_items(self, tenant: str, *, order_id: str = "", holder: str = "") -> int:
-        """How many items are neither purged nor not there."""
+    def open_items(self, tenant: str, holder: str) -> int:
+        """How many items of a holder are neither purged nor not there."""
+        ...
+
+    def is_open(self, tenant: str, order_id: str) -> bool:
+        """True where an item of any part of the order is neither purged nor not there."""
         ...
 
     def claim_post(self, tenant: str, holder: str, instance: str, until: Micros) -> bool:

@@ -87,6 +87,31 @@ def concerns(holder: HolderRow, item: ItemRow) -> bool:
     return holder.kind is HolderKind.DOCUMENT_STORE and (not holder.labels or item.label in holder.labels)
 
 
+_MOVE = (
+    sa.update(kept.purge_part)
+    .where(
+        _part.order_id == sa.bindparam("of_order"),
+        _part.item == sa.bindparam("of_item"),
+        _part.holder == sa.bindparam("of_holder"),
+    )
+    .values(
+        state=sa.bindparam("to_state"),
+        available_at=sa.bindparam("to_time"),
+        answers=sa.bindparam("to_answers"),
+        recheck=sa.bindparam("to_recheck"),
+        failure=sa.bindparam("to_failure"),
+        answered_at=sa.bindparam("to_answered"),
+    )
+)
+
+
+def _move(answer: Answer, n: int, now: Micros) -> dict[str, object]:
+    """The values of _MOVE: where an answer leaves its item."""
+    key = {"of_order": answer.order_id, "of_item": answer.item, "of_holder": answer.holder}
+    to = {"to_state": int(answer.state), "to_time": answer.available_at, "to_recheck": answer.recheck}
+    return key | to | {"to_answers": n, "to_failure": answer.reason, "to_answered": now}
+
+
 class SqlPurges:
     """Part of an index transaction; see the port."""
 
@@ -168,35 +193,32 @@ class SqlPurges:
         for holder in {answer.holder for answer in answers}:
             keys = [(answer.order_id, answer.item) for answer in answers if answer.holder == holder]
             before |= {(holder, *key): row for key, row in self.part(tenant, holder, keys).items()}
-        rows = []
+        rows, moves = [], []
         for answer in answers:
             n = before[answer.holder, answer.order_id, answer.item].answers + 1
             key = {"order_id": answer.order_id, "item": answer.item, "holder": answer.holder}
             said = {"outcome": int(answer.outcome), "reason": answer.reason, "held": answer.held}
             rows.append(key | said | {"n": n, "tenant": tenant, "seq": seq, "at": self._on.head.now})
-            self._move(answer, n)
+            moves.append(_move(answer, n, self._on.head.now))
         self._on.insert("purge_answer", rows)
+        if moves:
+            self._on.connection.execute(_MOVE, moves)
         return seq
-
-    def _move(self, answer: Answer, n: int) -> None:
-        mine = (_part.order_id == answer.order_id, _part.item == answer.item, _part.holder == answer.holder)
-        to = {"state": int(answer.state), "available_at": answer.available_at, "answers": n}
-        said = {"recheck": answer.recheck, "failure": answer.reason, "answered_at": self._on.head.now}
-        self._on.connection.execute(sa.update(kept.purge_part).where(*mine).values(**to, **said))
 
     def roots(self, tenant: str, ledger_ids: Sequence[str]) -> Mapping[str, tuple[tuple[Ref, str], ...]]:
         """Every root of committed segments, with the label it has now."""
         return read_roots(self._on.connection, tenant, ledger_ids)
 
-    def open_items(self, tenant: str, *, order_id: str = "", holder: str = "") -> int:
-        """How many items are neither purged nor not there."""
-        wanted = sa.select(sa.func.count()).select_from(kept.purge_part)
-        wanted = wanted.where(_part.tenant == tenant, _part.state.in_(UNDONE))
-        if order_id:
-            wanted = wanted.where(_part.order_id == order_id)
-        if holder:
-            wanted = wanted.where(_part.holder == holder)
-        return int(self._on.connection.execute(wanted).scalar_one())
+    def open_items(self, tenant: str, holder: str) -> int:
+        """How many items of a holder are neither purged nor not there."""
+        mine = (_part.tenant == tenant, _part.holder == holder, _part.state.in_(UNDONE))
+        counted = sa.select(sa.func.count()).select_from(kept.purge_part).where(*mine)
+        return int(self._on.connection.execute(counted).scalar_one())
+
+    def is_open(self, tenant: str, order_id: str) -> bool:
+        """True where an item of any part of the order is neither purged nor not there."""
+        mine = (_part.tenant == tenant, _part.order_id == order_id, _part.state.in_(UNDONE))
+        return self._on.connection.execute(sa.select(_part.item).where(*mine).limit(1)).first() is not None
 
     def claim_post(self, tenant: str, holder: str, instance: str, until: Micros) -> bool:
         """True where no other server posts to the holder until then."""

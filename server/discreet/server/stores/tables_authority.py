@@ -209,6 +209,7 @@ purge_part = Table(
     ForeignKeyConstraint(["order_id", "item"], ["purge_item.order_id", "purge_item.item"], name="purge_part_of"),
     Index("purge_part_holder", "tenant", "holder", "state", "available_at", "order_id", "item"),
     Index("purge_part_state", "state", "due_at"),
+    Index("purge_part_order", "order_id", "state"),
     sqlite_with_rowid=False,
 )
 """Derived from `purge_answer`: where each item of each holder's part stands, and when the holder is asked (again).

@@ -102,7 +102,7 @@ class Holders:
                 raise NotFound("holder: none of that name is registered for this tenant")
             gone = row._replace(removed=True, at=index.now, webhook_secret=None)
             index.purges.write_holder(tenant, gone, call.caller.name, reason)
-            still = index.purges.open_items(tenant, holder=row.holder)
+            still = index.purges.open_items(tenant, row.holder)
             detail = f"holder {row.holder} removed; {still} of its items stay open"
             self._transacting.audit(index, call, tenant, [Change(call.name, reason=reason, detail=detail)])
             return pb.RemoveHolderResponse(token=token_of(index.head), open_items=still)

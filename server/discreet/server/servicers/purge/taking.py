@@ -84,7 +84,7 @@ def _record(
         detail = told + (f"; {held} under a legal hold" if held else "")
         _audit(index, call, tenant, instance, order_id, detail)
         was_open = any(before[order_id, answer.item].state not in done for answer in mine)
-        if was_open and not index.purges.open_items(tenant, order_id=order_id):
+        if was_open and not index.purges.is_open(tenant, order_id):
             _audit(index, call, tenant, instance, order_id, "done: every item is purged or not there")
 
 

@@ -249,6 +249,7 @@ def _orders() -> None:
         "purge_part_holder", "purge_part", ["tenant", "holder", "state", "available_at", "order_id", "item"]
     )
     op.create_index("purge_part_state", "purge_part", ["state", "due_at"])
+    op.create_index("purge_part_order", "purge_part", ["order_id", "state"])
     _answers()
 
 
