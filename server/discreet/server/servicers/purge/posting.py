@@ -95,9 +95,15 @@ class Hooks:
             if line is None or others:
                 delivery = Delivery(self._store, posting.tenant, posting.holder.holder, self._timeout_s)
                 line = self._lines[key] = _Line(delivery, loop.time())
-            line.post = asyncio.create_task(
-                self._post(line, posting, renew=posting.claimed_until - now < CLAIM_S * 5e5)
-            )
+            renew = posting.claimed_until - now < CLAIM_S * 5e5
+            line.post = asyncio.create_task(self._post(line, posting, renew=renew))
+            line.post.add_done_callback(self._ended)
+
+    def _ended(self, post: asyncio.Task[None]) -> None:
+        """Tells of an error that nobody expected; the next look posts again."""
+        error = None if post.cancelled() else post.exception()
+        if error is not None:
+            self._log.error("a webhook could not be served", error=type(error).__name__)
 
     async def _post(self, line: _Line, posting: Posting, *, renew: bool) -> None:
         """Posts what there is. The claim is kept while something that was posted is not answered."""
