@@ -23,8 +23,8 @@ from docs.examples.streaming.writer import Notes
 
 # Writes the answer to a question for a reader in a session; what was written before is so many segments, left out.
 Writer: TypeAlias = Callable[[str, str, str, int], AsyncIterator[Delta | End]]
-# Guards that have segments whose outcome is unknown wait here for their reader to come back; so many of them.
-GUARDS_MAX = 100
+# Guards that hold segments whose outcome is unknown wait for their reader to come back; so many, with those at work.
+GUARDS_MAX = 1_000
 
 
 class Rows:
@@ -70,13 +70,12 @@ class Service:
         """The answer as a stream; after `Last-Event-ID` for one who comes back, nothing for one who never was here."""
         session, answer = request.path_params["session"], request.path_params["answer"]
         reader, after = reader_of(request), request.headers.get("last-event-id", "")
-        guard = self._guards.pop((reader, session, answer), None) or self._client.guard(
-            principal=reader, session_id=session, answer_id=answer, cutting=Cutting(by_agent)
-        )
+        guard = self._guard(reader, session, answer)
         rows = self._rows.of(session, answer)
         if not guard.follows(rows, after):
             async for _ in guard.resume(rows, after=after):
                 pass  # asked, so that the audit has the attempt; whatever comes is not sent
+            await self._end(guard, (reader, session, answer))
             return Response(status_code=204)  # tells a browser not to come back
         writing = self._write(request.query_params.get("question", ""), reader, session, len(rows))
         return StreamingResponse(
@@ -85,6 +84,17 @@ class Service:
             headers={"cache-control": "no-store"},
             background=BackgroundTask(self._end, guard, (reader, session, answer)),
         )
+
+    def _guard(self, reader: str, session: str, answer: str) -> AsyncGuard:
+        """The guard of an answer: the one that still holds text of it whose outcome is unknown, else a new one."""
+        key = (reader, session, answer)
+        if key not in self._guards:
+            self._guards[key] = self._client.guard(
+                principal=reader, session_id=session, answer_id=answer, cutting=Cutting(by_agent)
+            )
+            while len(self._guards) > GUARDS_MAX:
+                del self._guards[next(iter(self._guards))]
+        return self._guards[key]
 
     async def _events(
         self, guard: AsyncGuard, rows: list[Stored], after: str, writing: AsyncIterator[Delta | End]
@@ -102,11 +112,9 @@ class Service:
 
     async def _end(self, guard: AsyncGuard, key: tuple[str, str, str]) -> None:
         """After the last byte, or when the reader is gone."""
+        if not guard.undecided:
+            self._guards.pop(key, None)
         await guard.report()
-        if guard.undecided:
-            self._guards[key] = guard
-            while len(self._guards) > GUARDS_MAX:
-                del self._guards[next(iter(self._guards))]
 
 
 def event(piece: Piece) -> bytes:

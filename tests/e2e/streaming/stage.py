@@ -154,6 +154,7 @@ class Script:
         # By place: ("begun" | "half" | "written" | "ended", number of the part).
         self.at: dict[tuple[str, int], Act] = {}
         self.closed = asyncio.Event()
+        self.written = 0
 
     async def write(self, question: str, reader: str, session: str, begun: int) -> AsyncIterator[Delta | End]:
         """As the service wants it."""
@@ -167,6 +168,7 @@ class Script:
                         await self._reach("half", number)
                     yield Delta(f"{word} ", (bound,))
                 await self._reach("written", number)
+                self.written = number + 1
                 yield End()
                 await self._reach("ended", number)
         finally:
@@ -197,14 +199,21 @@ class Stage:
 
 
 @asynccontextmanager
-async def service(place: Path, target: str, script: Script, **settings: Any) -> AsyncIterator[Stage]:
-    """The example's service under uvicorn, on a port of its own, asking a sidecar at `target`."""
+async def service(
+    place: Path, target: str, script: Script, *, send_buffer: int = 0, **settings: Any
+) -> AsyncIterator[Stage]:
+    """The example's service under uvicorn, on a port of its own, asking a sidecar at `target`.
+
+    With `send_buffer` the system takes so many bytes from it before a reader must have read.
+    """
     client = AsyncClient(target, tenant=TENANT, **settings)
     rows = place / f"segments-{os.urandom(4).hex()}.db"
     app = create(client, Rows(str(rows)), script.write)
     config = uvicorn.Config(app, log_level="warning", ws="none", http="h11", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        if send_buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         task = asyncio.create_task(server.serve([listener]))
 
         async def started() -> bool:

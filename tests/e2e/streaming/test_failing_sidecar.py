@@ -63,12 +63,15 @@ async def _own(place: Path, deadline_s: float) -> AsyncIterator[Own]:
     parts = [Part(tuple(f"{name}{at}x" for at in range(5)), f"handbook/{name.lower()}") for name in NAMES]
     await server.lines.collector.put(*(document(part.record_id) for part in parts))
     script = Script(parts)
-    async with service(place, line.target, script, deadline_s=deadline_s) as stage:
-        own = Own(place, server, line, stage, f"answer-{os.urandom(4).hex()}")
-        await eventually(lambda: _answers(own))
-        yield own
-    await line.cut()
-    await own.server.terminate()
+    own: Own | None = None
+    try:
+        async with service(place, line.target, script, deadline_s=deadline_s) as stage:
+            own = Own(place, server, line, stage, f"answer-{os.urandom(4).hex()}")
+            await eventually(lambda: _answers(own))
+            yield own
+    finally:
+        await line.cut()
+        await (own.server if own is not None else server).terminate()
 
 
 def _is_withheld(own: Own, event: Event, number: int, wire: Wire) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -36,12 +37,30 @@ class Wire:
     async def ask(cls, port: int, path: str, **headers: str) -> Self:
         """Sends a request and begins to read."""
         wire = cls(*await asyncio.open_connection("127.0.0.1", port))
+        await wire._send(path, headers)
+        wire.read()
+        return wire
+
+    @classmethod
+    async def ask_only(cls, port: int, path: str, **headers: str) -> Self:
+        """Sends a request, and does not read yet; next to nothing is read for it in the meantime."""
+        line = socket.socket()
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        line.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", port))
+        wire = cls(*await asyncio.open_connection(sock=line, limit=4_096))
+        await wire._send(path, headers)
+        return wire
+
+    async def _send(self, path: str, headers: dict[str, str]) -> None:
         lines = [f"GET {path} HTTP/1.1", "Host: t", "Connection: close"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-        wire.writer.write("\r\n".join([*lines, "", ""]).encode())
-        await wire.writer.drain()
-        wire._task = asyncio.create_task(wire._read())
-        return wire
+        self.writer.write("\r\n".join([*lines, "", ""]).encode())
+        await self.writer.drain()
+
+    def read(self) -> None:
+        """Begins to read."""
+        self._task = asyncio.create_task(self._read())
 
     @property
     def status(self) -> int:
