@@ -124,6 +124,32 @@ def test_a_dry_run_shows_what_would_be_revoked_and_its_digest_binds(stocked: Run
     assert (done.code, done.tree["affected_versions"], bool(done.tree["purge_order_id"])) == (0, 2, True)
 
 
+def test_revoked_content_does_not_come_back_through_an_import(stocked: Running, tmp_path: Path) -> None:
+    """B7, RET-01: lines with it are refused, naming the tombstone; the others go through; lifting lets it in."""
+    first = {"record_id": "imp/a", "version": "1", "digest": "c" * 64, "source_label": "peps", "scopes": ["public"]}
+    assert stocked("index", "put", "-", stdin=json.dumps([first])).code == 0
+    assert stocked("index", "revoke", "imp/a", "--all-versions", "--reason", "r", "--ticket", "T-6", "--yes").code == 0
+    lines = [
+        first,
+        first | {"version": "2", "digest": "d" * 64},
+        first | {"record_id": "imp/b"},
+        first | {"record_id": "imp/q", "kind": "evidence", "origin": "COLLECTED", "digest": "e" * 64,
+                 "of": [{"record_id": "imp/a", "version": "1"}]},
+        first | {"record_id": "imp/c", "digest": "f" * 64},
+    ]  # fmt: skip
+    file = tmp_path / "again.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    told = stocked("index", "import", str(file), "--no-checkpoint", "-o", "json")
+    assert (told.code, told.tree["created"], [bad["line"] for bad in told.tree["bad"]]) == (2, 1, [1, 2, 3, 4])
+    assert all("revoked" in bad["why"] for bad in told.tree["bad"])
+    stones = stocked("tombstone", "list", "--digest", "c" * 64, "-o", "json").tree["tombstones"]
+    assert stones[0]["tombstone_id"] in told.tree["bad"][2]["why"]
+    lift = ("tombstone", "lift", stones[0]["tombstone_id"], "--reason", "approved anew", "--ticket", "T-7")
+    assert "lifted; it refuses nothing any more" in stocked(*lift).out
+    again = stocked("index", "import", str(file), "--no-checkpoint", "-o", "json")
+    assert (again.tree["created"], [bad["line"] for bad in again.tree["bad"]]) == (1, [1, 2, 4])
+
+
 @pytest.mark.parametrize(
     "content, wrong",
     [
