@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from discreet.cli.errors import InputError
 from discreet.cli.escaping import safe
+from discreet.cli.policy_standing import Stood, revoked_tree
 from discreet.cli.shapes import from_value, micros
 from discreet.cli.times import format_micros
 from discreet.policy.token import BadToken, decode
@@ -38,13 +39,16 @@ BEYOND_A_CASE = frozenset({Reason.PRINCIPAL_MISMATCH, Reason.SESSION_MISMATCH})
 LONGEST = "36500d"
 
 
-@dataclass(slots=True)
+@dataclass
 class Recorded:
     """The test in the making."""
 
     line: "Line"
     answer: "ExplainResponse"
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stood = Stood(self.answer.decision, notes=self.notes)
 
     @property
     def record(self) -> "DecisionRecord":
@@ -70,7 +74,7 @@ class Recorded:
         }
         found = {"records": records, "grants": self._grants()}
         tree |= {name: items for name, items in found.items() if items}
-        return tree | {"cases": [self._case(names)]}
+        return tree | self.stood.tree() | {"cases": [self._case(names)]}
 
     def _require_a_case(self) -> None:
         reason, gate = Reason(self.decision.reason), Gate(self.decision.gate)
@@ -80,6 +84,8 @@ class Recorded:
         if masked:
             what = f"the audit holds no value of {', '.join(masked)}: the policy masks it"
             raise InputError(what, "write the case by hand, with a value of your own")
+        if self.decision.parents:
+            raise InputError("the segment was made from others", "write a sequence: with their commits, and this one")
         overtaken = self.decision.order.kind == OrderKind.OVERTAKEN.value
         if reason in BEYOND_A_CASE or overtaken or not self.decision.grounding:
             what = f"no single case makes this decision ({reason.short})"
@@ -97,11 +103,12 @@ class Recorded:
             if key in done or fact is None or not fact.revision:
                 continue
             done.add(key)
-            record = self._as_read(fact)
+            record, latest = self._as_read(fact)
             waiting += [(below.record_id, below.version) for below in (*record.of, *record.inputs)]
-            yield record_tree(record)
+            yield self.stood.as_it_stood(record_tree(record), fact, latest)
 
-    def _as_read(self, fact: "AuditFact") -> "Record":
+    def _as_read(self, fact: "AuditFact") -> "tuple[Record, Record]":
+        """The revision that was read, and the latest one."""
         from discreet.v1.index_pb2 import GetRecordRequest
         from discreet.v1.index_pb2_grpc import IndexServiceStub
 
@@ -109,7 +116,7 @@ class Recorded:
         answer = self.line.call(IndexServiceStub(self.line.channel).GetRecord, request)
         for record in (answer.record, *answer.history):
             if decode(record.revision_token).seq == fact.revision:
-                return record
+                return record, answer.record
         raise InputError(
             f"{fact.id} version {fact.version}: its revision {fact.revision} is too far back to be read",
             "the index tells the last 101 revisions of a version",
@@ -204,7 +211,7 @@ def record_tree(record: "Record") -> dict[str, object]:
         "collector": record.collector,
         "recorded-at": format_micros(micros(record.recorded_at)),
     }
-    for name in ("as_of", "assessment_expires_at"):
+    for name in ("as_of", "assessment_expires_at", "suspended_until"):
         if record.HasField(name):
             made[name.replace("_", "-")] = format_micros(micros(getattr(record, name)))
     values: dict[str, object] = {
@@ -224,9 +231,7 @@ def record_tree(record: "Record") -> dict[str, object]:
     made |= {"origin": Origin(record.origin).short} if record.origin != Origin.COLLECTED.value else {}
     made |= {"superseded-by": ref_tree(record.superseded_by)} if record.HasField("superseded_by") else {}
     if record.HasField("retention_revoke"):
-        revoke = record.retention_revoke
-        at, due = format_micros(micros(revoke.revoked_at)), format_micros(micros(revoke.purge_not_before))
-        made["revoked"] = {"at": at, "purge-not-before": due}
+        made["revoked"] = revoked_tree(record)
     return made
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from discreet.cli.errors import NOT_FOUND
 from discreet.cli.policy_case import grant_tree, record_tree
+from discreet.cli.shapes import micros
 from discreet.cli.times import format_micros
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ RECORDS_MAX = 10_000
 
 
 def facts_of(line: "Line", message: "CheckRequest", segments: "Sequence[Segment]") -> bytes:
-    """A PolicyTest without cases: the records that segments are bound to, what stands behind them, and the grants.
+    """A PolicyTest without cases: records that segments are bound to, those behind them, grants, holds, freezes.
 
     Its clock is that of this machine. The answers are read one after the other: an index that changes meanwhile may
     give a state that never was, which a decision of the server never sees. Raises CliError.
@@ -29,15 +30,30 @@ def facts_of(line: "Line", message: "CheckRequest", segments: "Sequence[Segment]
 
     wanted = ListGrantsRequest(tenant=message.tenant, principal_id=message.principal.id, page_size=GRANTS_MAX)
     grants = line.call(IndexServiceStub(line.channel).ListGrants, wanted).grants
+    records = list(_records(line, message.tenant, segments))
+    held = [{"record": {"record-id": one.record_id, "version": one.version}} for one in records if one.hold_ids]
     tree = {
         "apiVersion": "discreet/v1",
         "kind": "PolicyTest",
         "name": "server",
         "now": format_micros(time.time_ns() // 1_000),
-        "records": [record_tree(record) for record in _records(line, message.tenant, segments)],
+        "records": [record_tree(record) for record in records],
+        "holds": held,
+        "freezes": list(_freezes(line, message.tenant)),
         "grants": [grant_tree(grant) for grant in grants if not grant.withdrawn],
     }
     return json.dumps(tree).encode()
+
+
+def _freezes(line: "Line", tenant: str) -> Iterator[dict[str, str]]:
+    """What stands of freezes, those of everything included."""
+    from discreet.v1.authority_pb2 import ListFreezesRequest
+    from discreet.v1.authority_pb2_grpc import AuthorityServiceStub
+
+    listed = line.call(AuthorityServiceStub(line.channel).ListFreezes, ListFreezesRequest(tenant=tenant)).freezes
+    for freeze in listed:
+        source = {"source": freeze.source_label} if freeze.source_label else {}
+        yield source | {"until": format_micros(micros(freeze.until))}
 
 
 def _records(line: "Line", tenant: str, segments: "Sequence[Segment]") -> Iterator["Record"]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from discreet.policy.testing import run_tests
-from discreet.v1 import common_pb2, disclosure_pb2, index_pb2
+from discreet.v1 import authority_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2
 from tests.server.cli.command import Outcome, discreet
 from tests.server.messages import TENANT, binding, check, commit, digest, document, ref, segment
 from tests.server.support import POLICY, Spawned, make_repo, spawn
@@ -120,6 +123,54 @@ async def test_a_recorded_decision_is_made_again_by_the_case_written_of_it(place
         assert "gate:" in ended.out, what
         if what.isupper() and what not in {"ALLOW", "UNBOUND", "PURGE"}:
             assert f"reason: {what}" in ended.out
+
+
+async def test_what_stood_above_the_records_is_part_of_the_case(place: Path, spawned: Spawned) -> None:
+    """F12, F3: holds, freezes, timed suspensions and revoked sources, as they stood when it was decided."""
+    agent, operator = spawned.lines.agent, spawned.lines.operator
+    await spawned.lines.collector.put(document(), document("handbook/other"))
+    asked = check(segment("s1", binding(), binding("handbook/other")))
+    soon = Timestamp(seconds=int(time.time()) + 3_600)
+    said: dict[str, Any] = {"tenant": TENANT, "reason": "x"}
+
+    async def decided() -> str:
+        return (await agent.check(asked)).results[0].decision_id
+
+    found = {"ALLOW": await decided()}
+    held = await operator.call(purge_pb2.PlaceHoldRequest(**said, ticket="T", record=ref("handbook/other")))
+    assert isinstance(held, purge_pb2.PlaceHoldResponse)
+    found["LEGAL_HOLD"] = await decided()
+    await operator.call(purge_pb2.LiftHoldRequest(**said, ticket="T", hold_id=held.hold_id))
+    for name, label in (("FROZEN", "handbook"), ("FROZEN ", "")):
+        freeze = await operator.call(authority_pb2.FreezeRequest(**said, until=soon, source_label=label))
+        assert isinstance(freeze, authority_pb2.FreezeResponse)
+        found[name] = await decided()
+        await operator.call(authority_pb2.UnfreezeRequest(**said, freeze_id=freeze.freeze_id))
+    await operator.call(index_pb2.SuspendRequest(**said, record=ref(), until=soon))
+    found["SUSPENDED"] = await decided()
+    await operator.call(index_pb2.ResumeRequest(**said, record=ref()))
+    await operator.call(index_pb2.RevokeRetentionRequest(**said, ticket="T", source_label="handbook"))
+    found["RETENTION_REVOKED"] = await decided()
+    files = {name: text.encode() for name, text in POLICY.items()}
+    for what, decision_id in found.items():
+        ended = await asyncio.to_thread(new, place, "--from", decision_id)
+        assert (ended.code, ended.err) == (0, ""), what
+        (result,) = run_tests(files | {"recorded_test.yaml": ended.out.encode()})
+        assert list(map(str, result.differences)) == [], what
+        assert what.strip() in ended.out
+        assert ended.out.count("purge-not-before") == (2 if what == "RETENTION_REVOKED" else 0)
+    first = await asyncio.to_thread(new, place, "--from", found["ALLOW"])
+    assert "is revoked since" in first.out
+
+
+async def test_a_decision_on_what_was_made_from_others_is_no_case(place: Path, spawned: Spawned) -> None:
+    """F6, E1: its parents are in no single case, and what to write instead is said."""
+    await spawned.lines.collector.put(document())
+    first = (await spawned.lines.agent.commit(commit())).results[0].ledger_id
+    made = await spawned.lines.agent.commit(commit(segment("sum", parents=[first]), answer="answer-2"))
+    refused = await asyncio.to_thread(new, place, "--from", made.results[0].result.decision_id)
+    assert (refused.code, refused.out) == (2, "")
+    assert "made from others" in refused.err
 
 
 async def test_what_cannot_be_written_is_said(place: Path, spawned: Spawned) -> None:

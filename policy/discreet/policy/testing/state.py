@@ -146,7 +146,7 @@ def _revoke(item: RecordItem) -> Revoke | None:
 
 def _revoked(at: int, not_before: int | None) -> Revoke:
     due = Micros(at if not_before is None else not_before)
-    return Revoke("operator", "test", "TEST-1", Micros(at), due, _RECORDS, "order-of-the-test")
+    return Revoke("operator", "test", "TEST-1", Micros(at), due, _RECORDS)
 
 
 def standing_of(test: PolicyTest) -> Standing:

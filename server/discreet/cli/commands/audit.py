@@ -32,7 +32,7 @@ Examples:
 @click.option("--verdict", default="", metavar="ALLOW|WITHHOLD|PURGE", help="With this verdict.")
 @click.option("--reason", default="", help="For this reason, for example SUPERSEDED.")
 @click.option("--rule", default="", help="Decided by this rule.")
-@click.option("--moment", default="", metavar="RETRIEVE|PUBLISH|REPLAY", help="At this moment.")
+@click.option("--moment", default="", metavar="RETRIEVE|PUBLISH|REPLAY|EXPORT", help="At this moment.")
 @click.option("--since", default="", help="From then on: RFC 3339, or a span back such as 2h.")
 @click.option("--until", default="", help="Up to then: RFC 3339, or a span back such as 30m.")
 @click.option("--revision", type=click.IntRange(0), default=0, help="Under this policy revision.")

@@ -27,8 +27,8 @@ Example:
         - {record_id: pep-0020, version: "1", digest: 0a4f...}
   END
 
-Field names are those of CheckRequest in discreet/v1/disclosure.proto; enum words may be short. A REPLAY gives
-ledger_ids in place of segments. Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
+Field names are those of CheckRequest in discreet/v1/disclosure.proto; enum words may be short. REPLAY and
+EXPORT take ledger_ids in place of segments. Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
 """
 _COMMIT_EPILOG = """\b
 Example:
