@@ -112,8 +112,9 @@ class Service:
 
     async def _end(self, guard: AsyncGuard, key: tuple[str, str, str]) -> None:
         """After the last byte, or when the reader is gone."""
+        self._guards[key] = guard
         if not guard.undecided:
-            self._guards.pop(key, None)
+            del self._guards[key]
         await guard.report()
 
 
