@@ -14,6 +14,7 @@ import pytest
 
 from discreet.v1 import index_pb2
 from discreet.v1 import purge_pb2 as pb
+from discreet.v1.common_pb2 import Value
 from tests.postgres_server import PostgresServer
 from tests.server.purge.hooking import hooked
 from tests.server.purge.orders import (
@@ -33,6 +34,8 @@ from tests.server.support import (
     Line,
     PolicyRepo,
     Spawned,
+    binding,
+    check,
     commit,
     config_of,
     document,
@@ -41,6 +44,7 @@ from tests.server.support import (
     ref,
     segment,
     spawn,
+    verdicts,
 )
 
 MANY = 40
@@ -81,6 +85,21 @@ async def test_a_holder_may_be_at_either_of_two_servers(two: tuple[Scene, Scene]
     later = await other.revoke("handbook/other")
     for watch in watches:
         assert keys(await watch.next()) == [(later, 1)]
+
+
+async def test_no_replica_gives_out_what_was_purged(two: tuple[Scene, Scene]) -> None:
+    """RET-02: both have it warm; a revoke at one, and the next question at the other finds nothing of it."""
+    one, other = two
+    await one.line("collector").put(document("handbook/warm", attributes={"note": Value(string_value="kept words")}))
+    warm = check(segment("s1", binding("handbook/warm")))
+    asked = index_pb2.GetRecordRequest(tenant=TENANT, record_id="handbook/warm", history=True)
+    for stage in two:
+        assert verdicts(await stage.line("agent").check(warm)) == [("ALLOW", "NONE")]
+        assert b"kept words" in (await stage.line("operator").call(asked)).SerializeToString()
+    await one.revoke("handbook/warm")
+    for stage in (other, one):
+        assert verdicts(await stage.line("agent").check(warm)) == [("PURGE", "RETENTION_REVOKED")]
+        assert b"kept words" not in (await stage.line("operator").call(asked)).SerializeToString()
 
 
 async def test_one_of_two_servers_posts(two: tuple[Scene, Scene]) -> None:
