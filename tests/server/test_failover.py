@@ -210,7 +210,7 @@ async def test_a_promoted_standby_that_lags_allows_nothing_that_was_revoked(plac
                 return any(path.read_text() == f"{seq}\n" for path in (config.state_dir / "high-water").iterdir())
 
             await eventually(noted)
-            await asyncio.to_thread(primary.kill, signal.SIGKILL)
+            await asyncio.to_thread(primary.kill)
             await asyncio.to_thread(standby.promote)
             await withholds_and_names_the_command(running)
         assert "is a copy: its epoch belongs to" in await refusal(config)
