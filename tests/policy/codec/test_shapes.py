@@ -160,6 +160,14 @@ def _more_fields(m: Call, count: int) -> None:
     m.segments[0].claim.required_fields[:] = [f"field_{i}" for i in range(count)]
 
 
+def test_parents_are_facts_that_the_call_needs() -> None:
+    """F6: each parent of each segment is looked up in the ledger, once; by ledger id no other entry is."""
+    parsed = parse_commit(commit().SerializeToString())
+    assert parsed.ids.ledger_ids == ("L-1", "L-2")
+    assert [one.parents for one in parsed.request.segments] == [("L-1", "L-2")] * 2
+    assert parse_check(replay().SerializeToString()).ids.ledger_ids == ("L1", "L2")
+
+
 def test_the_whole_messages_are_taken() -> None:
     """What the cases below change one thing of is right."""
     assert [_parse(make()) for make in (check, commit, replay)] == [None, None, None]
