@@ -39,6 +39,8 @@ class Answering:
     """What a guard knows of its answer, whatever it waits with."""
 
     def __init__(self, owner: Owner, cutting: Cutting) -> None:
+        if not isinstance(cutting, Cutting):
+            raise TypeError(f"cutting is {type(cutting).__name__}; give Cutting, for example Cutting(by_paragraph)")
         self._owner = owner
         self._cutting = cutting
         self._undecided = Undecided()

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from discreet.client.cutting import Cut
 from discreet.client.draft import ASKED_AGAIN_MAX, Piece, piece_of
 from discreet.client.model import Segment, digest
-from discreet.client.result import Answer, Result
+from discreet.client.result import REFUSED_FOR_GOOD, Answer, Result
 
 # What a guard reads ahead of its consumer, open segment and the bit at hand apart.
 AHEAD_SEGMENTS_MAX = 16
@@ -20,9 +20,6 @@ AHEAD_BYTES_MAX = 64 * 1024
 # What a guard keeps of segments whose outcome is unknown, for a resume; of more, the oldest are forgotten.
 UNDECIDED_SEGMENTS_MAX = 64
 UNDECIDED_BYTES_MAX = 256 * 1024
-# A call is refused whole for one faulty segment in it. With these the others are asked about alone.
-WHOLE_CALL_REFUSED = frozenset({"INVALID_ARGUMENT", "ALREADY_EXISTS"})
-
 # Commits to ask for, one after another; answered with what the commit gave.
 Asks: TypeAlias = Generator[tuple[Segment, ...], Answer, None]
 
@@ -45,7 +42,7 @@ class _Held:
     """A segment with its text, and the verdict once there is one."""
 
     segment: Segment
-    text: str
+    text: str = field(repr=False)
     size: int
     result: Result | None = None
     asked_again: int = 0
@@ -55,7 +52,7 @@ class _Held:
 class Undecided:
     """Segments that were shown as fixed texts since nothing could be decided, with their texts. One a guard."""
 
-    held: dict[str, tuple[Segment, str]] = field(default_factory=dict)
+    held: dict[str, tuple[Segment, str]] = field(default_factory=dict, repr=False)
     size: int = 0
 
     def keep(self, segment: Segment, text: str) -> None:
@@ -155,4 +152,5 @@ def _ran_out(held: _Held) -> bool:
 
 
 def _refused_with_the_call(result: Result) -> bool:
-    return result.error is not None and result.error.code in WHOLE_CALL_REFUSED
+    """A call is refused whole for one faulty segment in it; the others are asked about alone then."""
+    return result.error is not None and result.error.code in REFUSED_FOR_GOOD

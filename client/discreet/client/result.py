@@ -52,6 +52,10 @@ CALLER_FAULTS = frozenset(
 )
 
 
+# The call itself is faulty: asked again, it is refused again.
+REFUSED_FOR_GOOD = frozenset({"INVALID_ARGUMENT", "ALREADY_EXISTS"})
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What the index knows behind one binding; masked (empty) where the reason is NOT_AVAILABLE."""
@@ -141,8 +145,12 @@ class Result:
 
     @property
     def undecided(self) -> bool:
-        """Whether nothing could be decided: the sidecar failed or is unclear, the outcome of a commit unknown."""
-        return self.gate is Gate.DEPENDENCY
+        """Whether nothing could be decided: the sidecar failed or is unclear, the outcome of a commit unknown.
+
+        What is faulty itself will never be decided, and is not meant.
+        """
+        faulty = self.error is not None and self.error.code in REFUSED_FOR_GOOD
+        return self.gate is Gate.DEPENDENCY and not faulty
 
     def may_store(self, now: datetime | None = None) -> bool:
         """Whether a copy of what was shown may still be stored: a commit allowed it, and `store_by` has not passed.

@@ -190,6 +190,8 @@ def test_a_faulty_segment_falls_alone(guard_kind: str, server: ScriptedServer, c
     bits += [End(segment_id="s1"), Delta("x-2 ", (binding(),)), End(segment_id="s2")]
     pieces = list(guarded.stream(bits))
     assert [(piece.segment_id, piece.allowed) for piece in pieces] == [("s0", True), ("s1", False), ("s2", True)]
+    # Asked again, it would be refused again: its text is not kept for a resume.
+    assert (pieces[1].undecided, guarded.guard.undecided) == (False, ())
     guarded.close()
 
 
