@@ -134,7 +134,7 @@ async def test_after_an_adoption_old_tokens_are_refused_and_the_audit_says_what_
     _restore(backup, config.db)
     told = _adopt(config.db, state, "-o", "json").tree
     assert (told["found_seq"], told["actor"], told["moved"]) == (2, "ana", False)
-    assert told["lost_up_to"] == {told["previous_epoch"]: 3}
+    assert told["lost_up_to"] == {told["previous_epoch"]: 4}
     async with in_process(config) as running:
         assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
         error = await running.lines.agent.refused(check(min_token=token))
@@ -144,7 +144,7 @@ async def test_after_an_adoption_old_tokens_are_refused_and_the_audit_says_what_
         assert adoption.accepted == ((told["previous_epoch"], 3),)
     row = _adoption_row(config.db, adoption.epoch)
     assert (row.change.method, row.change.reason, row.caller.name) == ("AdoptDatabase", WHY[1], "ana")
-    assert json.loads(row.change.detail)["accepted"] == {adoption.previous: 3}
+    assert json.loads(row.change.detail)["accepted"] == {adoption.previous: 4}
     looked = discreet("db", "check", "--db", config.db, "--state", str(state), "-o", "json")
     assert (looked.code, looked.tree["faults"], len(looked.tree["adoptions"])) == (0, [], 1)
 

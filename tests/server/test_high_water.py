@@ -46,7 +46,7 @@ async def test_a_backup_that_lacks_a_revoke_is_not_served_until_an_operator_says
     adopted = discreet(
         "db", "adopt", "--db", config.db, "--state", str(place / "state"), "--reason", "disk lost", "--actor", "ana"
     )
-    assert (adopted.code, "lost, of epoch" in adopted.out, "up to event 3" in adopted.out) == (0, True, True)
+    assert (adopted.code, "lost, of epoch" in adopted.out, "up to event 4" in adopted.out) == (0, True, True)
     async with in_process(config) as running:
         assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
 

@@ -143,17 +143,14 @@ async def test_a_cut_off_takes_what_is_older_and_nothing_else(either: Running) -
     assert not other.record.HasField("retention_revoke")
 
 
-@pytest.mark.parametrize("before", [Timestamp(seconds=0), ahead(60), Timestamp(seconds=4_000_000_000)])
-async def test_a_wrong_cut_off_revokes_nothing(running: Running, before: Timestamp) -> None:
+async def test_a_wrong_cut_off_revokes_nothing(running: Running) -> None:
     """RET-09: no time at all (0) is older than everything, and one ahead is refused: neither takes fresh data."""
     await running.lines.collector.put(aged("age/older", 91 * DAY))
-    query = index_pb2.RecordQuery(as_of_before=before)
-    request = index_pb2.RevokeRetentionRequest(query=query, **TICKETED)
-    if before.seconds == 0:
-        found = await revoke(running.lines.operator, query=query)
-        assert (found.affected_versions, found.purge_order_id) == (0, "")
-    else:
-        error = await running.lines.operator.refused(request)
+    found = await revoke(running.lines.operator, query=index_pb2.RecordQuery(as_of_before=Timestamp()))
+    assert (found.affected_versions, found.purge_order_id) == (0, "")
+    for before in (ahead(60), Timestamp(seconds=4_000_000_000)):
+        query = index_pb2.RecordQuery(as_of_before=before)
+        error = await running.lines.operator.refused(index_pb2.RevokeRetentionRequest(query=query, **TICKETED))
         assert (error.code().name, (error.details() or "").split(":")[0]) == ("INVALID_ARGUMENT", "query.as_of_before")
 
 
