@@ -3,7 +3,7 @@
 Every function runs in the transaction of the connection that it is given.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,8 +16,6 @@ from discreet.server.stores import tables_authority as kept
 from discreet.server.stores.rows import revoke_of
 from discreet.server.stores.transaction import parts
 
-_latest = tables.record_latest.c
-_revision = tables.record_revision.c
 _root = tables.ledger_root.c
 _ledger = tables.ledger.c
 _item = kept.purge_item.c
@@ -30,27 +28,52 @@ _LAST_ANSWER = sa.and_(
     _answer.n == _part.answers,
 )
 
-_REVISION_OF_LATEST = sa.and_(
-    _latest.tenant == _revision.tenant,
-    _latest.record_id == _revision.record_id,
-    _latest.version == _revision.version,
-    _latest.revision == _revision.revision,
+# What begins with a source or a root is written out, in the order in which it is to be looked up: SQLite keeps to it
+# and to the index that is named, and would else go through all that a tenant has, since it has no statistics.
+_BY = {
+    "sqlite": {name: f" INDEXED BY {name}" for name in ("record_latest_label", "ledger_root_record")},
+    "postgresql": {"record_latest_label": "", "ledger_root_record": ""},
+}
+_LABELLED = "FROM record_latest l{record_latest_label} "
+_IS_LABELLED = "l.source_label = :label AND l.tenant = :tenant"
+_LATEST = "r.tenant = l.tenant AND r.record_id = l.record_id AND r.version = l.version AND r.revision = l.revision"
+_ROOT = "t.tenant = l.tenant AND t.record_id = l.record_id AND t.version = l.version"
+_UNDER = (
+    f"SELECT l.record_id, l.version, r.digest, r.revoked {_LABELLED} CROSS JOIN record_revision r"
+    f" WHERE {_IS_LABELLED} AND {_LATEST} ORDER BY l.record_id, l.version"
 )
-_LATEST_OF_ROOT = sa.and_(
-    _latest.tenant == _root.tenant, _latest.record_id == _root.record_id, _latest.version == _root.version
+_RESTING = (
+    f"SELECT DISTINCT g.ledger_id, g.segment_digest, g.store_by {_LABELLED} CROSS JOIN record_revision r"
+    f" CROSS JOIN ledger_root t CROSS JOIN ledger g WHERE {_IS_LABELLED} AND {_LATEST} AND r.revoked IS NULL"
+    f" AND {_ROOT} AND g.ledger_id = t.ledger_id AND g.tenant = t.tenant"
 )
+_ANSWERED = (
+    " CROSS JOIN purge_part p LEFT JOIN purge_answer a ON a.order_id = p.order_id AND a.item = p.item"
+    " AND a.holder = p.holder AND a.n = p.answers"
+)
+_PART = "SELECT DISTINCT p.order_id, p.item, p.holder, p.state, a.outcome "
+_IS_PART = f"p.order_id = i.order_id AND p.item = i.item AND i.kind = {int(PurgeItemKind.SEGMENT)}"
+_IS_ITEM = "i.tenant = t.tenant AND i.ledger_id = t.ledger_id"
+_SEGMENTS_OF_SOURCE = (
+    f"{_PART}{_LABELLED}CROSS JOIN ledger_root t CROSS JOIN purge_item i{_ANSWERED}"
+    f" WHERE {_IS_LABELLED} AND {_ROOT} AND {_IS_ITEM} AND {_IS_PART}"
+)
+_SEGMENTS_OF_RECORD = (
+    f"{_PART}FROM ledger_root t{{ledger_root_record}} CROSS JOIN purge_item i{_ANSWERED}"
+    f" WHERE t.record_id = :record_id AND t.tenant = :tenant AND {_IS_ITEM} AND {_IS_PART}"
+)
+_OF_VERSION = " AND t.version = :version"
+
+
+def _rows(connection: sa.Connection, statement: str, values: Mapping[str, str]) -> Sequence[Sequence[Any]]:
+    """All rows of a statement that was written out."""
+    return connection.execute(sa.text(statement.format_map(_BY[connection.dialect.name])), dict(values)).all()
 
 
 def under(connection: sa.Connection, tenant: str, label: str) -> tuple[Under, ...]:
     """Every record version under a label, in the order of record id and version; read narrow, since it may be many."""
-    columns = (_latest.record_id, _latest.version, _revision.digest, _revision.revoked)
-    wanted = (
-        sa.select(*columns)
-        .join_from(tables.record_latest, tables.record_revision, _REVISION_OF_LATEST)
-        .where(_latest.tenant == tenant, _latest.source_label == label)
-        .order_by(_latest.record_id, _latest.version)
-    )
-    return tuple(Under(Ref(row[0], row[1]), row[2], revoke_of(row[3])) for row in connection.execute(wanted))
+    rows = _rows(connection, _UNDER, {"tenant": tenant, "label": label})
+    return tuple(Under(Ref(row[0], row[1]), row[2], revoke_of(row[3])) for row in rows)
 
 
 def resting(connection: sa.Connection, tenant: str, refs: Sequence[Ref], label: str) -> tuple[Resting, ...]:
@@ -62,12 +85,11 @@ def resting(connection: sa.Connection, tenant: str, refs: Sequence[Ref], label: 
     chosen = sa.select(_ledger.ledger_id, _ledger.segment_digest, _ledger.store_by).distinct()
     chosen = chosen.where(_root.tenant == tenant)
     statements = [chosen.select_from(joined).where(_of_refs(part)) for part in parts(dict.fromkeys(refs))]
-    if label:
-        beneath = joined.join(tables.record_latest, _LATEST_OF_ROOT).join(tables.record_revision, _REVISION_OF_LATEST)
-        mine = (_latest.source_label == label, _revision.revoked.is_(None))
-        statements.append(chosen.select_from(beneath).where(*mine))
     for statement in statements:
         found |= {row[0]: Resting(row[0], row[1], Micros(row[2])) for row in connection.execute(statement)}
+    if label:
+        for row in _rows(connection, _RESTING, {"tenant": tenant, "label": label}):
+            found[row[0]] = Resting(row[0], row[1], Micros(row[2]))
     return tuple(found[name] for name in sorted(found))
 
 
@@ -84,8 +106,8 @@ def held_parts(connection: sa.Connection, tenant: str, target: Target) -> tuple[
     columns = (_part.order_id, _part.item, _part.holder, _part.state, _answer.outcome)
     joined = kept.purge_part.join(kept.purge_item, sa.and_(_item.order_id == _part.order_id, _item.item == _part.item))
     joined = joined.outerjoin(kept.purge_answer, _LAST_ANSWER)
-    chosen = sa.select(*columns).select_from(joined).where(_item.tenant == tenant)
-    found = [row for covered in _covered(target) for row in connection.execute(chosen.where(covered))]
+    of_record = sa.select(*columns).select_from(joined).where(*_of_record(tenant, target))
+    found = [*connection.execute(of_record), *_rows(connection, *_of_segments(tenant, target))]
     return tuple(_held_part(row) for row in sorted(found, key=lambda row: (row[0], row[1], row[2])))
 
 
@@ -94,16 +116,23 @@ def _held_part(row: Sequence[Any]) -> HeldPart:
     return HeldPart(row[0], row[1], row[2], PurgeState(row[3]), said)
 
 
-def _covered(target: Target) -> Iterator[sa.ColumnElement[bool]]:
-    rests_on = [_root.tenant == _item.tenant, _root.ledger_id == _item.ledger_id]
+def _of_record(tenant: str, target: Target) -> Iterator[sa.ColumnElement[bool]]:
+    """What an item of a record is asked."""
+    yield _item.tenant == tenant
+    yield _item.kind == int(PurgeItemKind.RECORD)
     if target.label:
-        mine = _item.label == target.label
-        rests_on += [_LATEST_OF_ROOT, _latest.source_label == target.label]
+        yield _item.label == target.label
     else:
-        mine = _item.record_id == target.record_id
-        rests_on.append(_root.record_id == target.record_id)
+        yield _item.record_id == target.record_id
         if target.version:
-            mine = sa.and_(mine, _item.version == target.version)
-            rests_on.append(_root.version == target.version)
-    yield sa.and_(_item.kind == int(PurgeItemKind.RECORD), mine)
-    yield sa.and_(_item.kind == int(PurgeItemKind.SEGMENT), sa.exists().where(*rests_on))
+            yield _item.version == target.version
+
+
+def _of_segments(tenant: str, target: Target) -> tuple[str, Mapping[str, str]]:
+    """The statement for items of segments that rest on the target, and its values."""
+    if target.label:
+        return _SEGMENTS_OF_SOURCE, {"tenant": tenant, "label": target.label}
+    values = {"tenant": tenant, "record_id": target.record_id}
+    if not target.version:
+        return _SEGMENTS_OF_RECORD, values
+    return _SEGMENTS_OF_RECORD + _OF_VERSION, {**values, "version": target.version}

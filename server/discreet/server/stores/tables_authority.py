@@ -188,6 +188,7 @@ purge_item = Table(
     ForeignKeyConstraint(["order_id"], ["purge_order.order_id"], name="purge_item_of"),
     Index("purge_item_ledger", "tenant", "ledger_id"),
     Index("purge_item_record", "tenant", "record_id", "version"),
+    Index("purge_item_label", "tenant", "label"),
     sqlite_with_rowid=False,
 )
 """What an order covers, fixed when it is made, whoever holds it. SEGMENT: ledger_id; RECORD: record, version, label."""

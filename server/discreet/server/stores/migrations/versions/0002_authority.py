@@ -226,6 +226,7 @@ def _orders() -> None:
         sa.ForeignKeyConstraint(["order_id"], ["purge_order.order_id"], name="purge_item_of"),
         sqlite_with_rowid=False,
     )
+    op.create_index("purge_item_label", "purge_item", ["tenant", "label"])
     op.create_index("purge_item_ledger", "purge_item", ["tenant", "ledger_id"])
     op.create_index("purge_item_record", "purge_item", ["tenant", "record_id", "version"])
     op.create_table(

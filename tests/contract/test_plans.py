@@ -1,0 +1,101 @@
+"""What is looked up while the authority row is held goes by indexes, on either database, however much there is.
+
+SQLite has no statistics unless somebody asks for them, and nobody does; PostgreSQL gathers its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from discreet.policy.facts import Ref, Target
+from discreet.policy.words import PurgeItemKind
+from discreet.server.ports import Store, Work
+from discreet.server.ports_authority import RecordQuery
+from discreet.server.stores.work import SqlWork
+from tests.contract.databases import Database
+from tests.contract.making import TENANT
+
+REFS = [Ref(f"doc/{number}", "1") for number in range(3)]
+LOOKUPS: Mapping[str, Callable[[Work], object]] = {
+    "segments on versions": lambda work: work.authority.resting(TENANT, REFS),
+    "segments on a source": lambda work: work.authority.resting(TENANT, [], "l-7"),
+    "versions of a source": lambda work: work.authority.under(TENANT, "l-7"),
+    "versions of a record": lambda work: work.authority.versions(TENANT, "doc/1"),
+    "records of a query": lambda work: work.authority.find_records(TENANT, RecordQuery(label="l-7"), 10),
+    "tombstones": lambda work: work.authority.tombstones(TENANT, ["d" * 64], ["doc/1"], ["l-7"]),
+    "what stands": lambda work: work.authority.standing(TENANT),
+    "items under a hold on a version": lambda work: work.authority.held_parts(TENANT, Target("", "doc/1", "1")),
+    "items under a hold on a source": lambda work: work.authority.held_parts(TENANT, Target("l-7")),
+    "items that a holder answers": lambda work: work.purges.part(TENANT, "store", [("order", 1), ("order", 2)]),
+    "roots of segments": lambda work: work.purges.roots(TENANT, ["led-1", "led-2"]),
+}
+SMALL = {"holder_event", "standing_event", "tombstone_lift"}
+"""Tables that grow with what operators decide about a tenant as a whole, and not with records or segments."""
+WHOLE = re.compile(r"SCAN (?!wanted|CONSTANT|\d)|Seq Scan|\(tenant=\?\)$|Index Cond: \(tenant = '\w+'::text[^()]*\)$")
+RECORDS, SEGMENTS, PER_LABEL = 4_000, 12_000, 8
+SERIES = {
+    "sqlite": "WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM g WHERE i < {last}) ",
+    "postgresql": "WITH g AS (SELECT i FROM generate_series(0, {last}) s(i)) ",
+}
+RECORD = (
+    "tenant,record_id,version,revision,kind,digest,source_label,collector,recorded_at,is_current,basis,scopes,attributes,"
+    "suspended,unreachable,origin,own_source,of_refs,fields,formula,inputs,step,settled,roots"
+)
+
+
+def filled(database: Database) -> None:
+    """Records of many sources, segments on them, and an item of an order for each segment."""
+    no, empty = ("0", "x''") if database.kind == "sqlite" else ("false", "''::bytea")
+    label = f"'l-' || (i / {PER_LABEL})"
+    record, segment = "'acme', 'doc/' || i, '1', 1", "'led-' || i, 'acme', 's', 'a' || i, 'g'"
+    kind = int(PurgeItemKind.SEGMENT)
+    facts = f"1, 'd', {label}, 'c', 1, NOT {no}, '', '[]', '{{}}'"
+    rest = f"{no}, {no}, 1, {no}, '[]', '{{}}', '', '[]', '', '[]', '[]'"
+    needs = f"{no}, {no}, NULL, 1, 1, i, 1, 1, 1, 1"
+    for last, table, values in (
+        (RECORDS, f"record_revision ({RECORD})", f"{record}, {facts}, {rest}"),
+        (RECORDS, "record_latest", f"{record}, NOT {no}, {label}, 'x' || i"),
+        (RECORDS, "tombstone", "'t' || i, 'acme', 1, 'd' || i, 'doc/' || i, '1', 'l' || i, 'order', 1, 1"),
+        (SEGMENTS, "ledger", f"{segment}, {empty}, 'p', 'd' || i, 1, {empty}, {needs}"),
+        (SEGMENTS, "ledger_root", f"'led-' || i, 'acme', 'doc/' || (i % {RECORDS}), '1', 1"),
+        (0, "purge_order", "'order', 'acme', 1, '', '', '', '', 1, 1, 1, NULL, 0, 0"),
+        (SEGMENTS, "purge_item", f"'order', i, 'acme', {kind}, 'led-' || i, '', '', '', 'd', 1"),
+        (SEGMENTS, "purge_part", f"'order', i, 'store', 'acme', 2, 1, 1, 1, {no}, '', NULL"),
+        (SEGMENTS, "purge_answer", f"'order', i, 'store', 1, 'acme', 3, '', {no}, 1, 1"),
+    ):  # fmt: skip
+        series = SERIES[database.kind].format(last=last)
+        insert = f"INSERT INTO {table} "
+        database.rows((insert + series if database.kind == "sqlite" else series + insert) + f"SELECT {values} FROM g")
+    if database.kind == "postgresql":
+        database.rows("ANALYZE")
+
+
+def plans(work: Work, ask: Callable[[Work], object]) -> list[str]:
+    """The plan of each statement that a lookup runs, line by line."""
+    connection = cast("SqlWork", work)._connection
+    asked: list[tuple[str, Any]] = []
+
+    def seen(*arguments: Any) -> None:
+        asked.append((arguments[2], arguments[3]))
+
+    sa.event.listen(connection, "before_cursor_execute", seen)
+    ask(work)
+    sa.event.remove(connection, "before_cursor_execute", seen)
+    explain = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN "
+    return [str(row[-1]) for text, values in asked for row in connection.exec_driver_sql(explain + text, values)]
+
+
+async def test_lookups_inside_the_row_use_indexes(store: Store, database: Database) -> None:
+    """B7, F3: a revoke or a hold reads what it covers and no more, since all else waits for the row meanwhile."""
+    filled(database)
+    whole: dict[str, list[str]] = {}
+    for name, ask in LOOKUPS.items():
+        lines = await store.change(partial(plans, ask=ask))
+        assert lines != [], name
+        whole[name] = [line for line in lines if WHOLE.search(line) and not any(small in line for small in SMALL)]
+    assert {name: lines for name, lines in whole.items() if lines} == {}
