@@ -141,7 +141,7 @@ async def test_after_an_adoption_old_tokens_are_refused_and_the_audit_says_what_
         assert error.code().name == "FAILED_PRECONDITION"
         (adoption,) = await running.server.store.adoptions()
         assert (adoption.actor, adoption.reason, adoption.found_seq) == ("ana", WHY[1], 2)
-        assert adoption.accepted == ((told["previous_epoch"], 3),)
+        assert adoption.accepted == ((told["previous_epoch"], 4),)
     row = _adoption_row(config.db, adoption.epoch)
     assert (row.change.method, row.change.reason, row.caller.name) == ("AdoptDatabase", WHY[1], "ana")
     assert json.loads(row.change.detail)["accepted"] == {adoption.previous: 4}
