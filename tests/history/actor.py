@@ -42,16 +42,25 @@ PAUSE_S = 0.05
 REMEMBERED = 300
 """Segments that a client may ask to see again."""
 ACKS_MAX = 20
+ROOTS_MAX = 6
+"""Parents have parents: what a segment rests on would grow without end."""
 FREEZE_US = 400_000
 WRITTEN = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN", "INTERNAL", "ABORTED"})
 """Status codes that leave open whether a change was written."""
+
+
+class Asking(NamedTuple):
+    """A segment, with everything that it names: its bindings' versions, and those that its parents rest on."""
+
+    segment: Segment
+    refs: tuple[str, ...]
 
 
 class Kept(NamedTuple):
     """A segment that was committed, or may have been."""
 
     answer_id: str
-    segment: Segment
+    asking: Asking
     ledger_id: str
 
 
@@ -66,6 +75,7 @@ class Habits:
     replay: float = 0.24
     check: float = 0.05
     repeat: float = 0.04
+    report: float = 0.03
 
 
 @dataclass(slots=True)
@@ -106,6 +116,7 @@ class Actor:
             (self.habits.replay, self._replay),
             (self.habits.check, self._check),
             (self.habits.repeat, self._repeat),
+            (self.habits.report, self._report),
             (self.habits.acknowledge, self._acknowledge),
             (self.habits.put_back, self._put_back),
         ):
@@ -118,24 +129,27 @@ class Actor:
     # --- what agents do
 
     async def _commit(self) -> None:
-        segments = [self._segment(number) for number in range(self.chance.randint(1, 5))]
-        await self._committed(f"a{self._number}", segments)
+        asked = [self._derived(self._segment(number)) for number in range(self.chance.randint(1, 5))]
+        await self._committed(f"a{self._number}", asked)
 
     async def _repeat(self) -> None:
         if not self._kept:
             await self._commit()
             return
         kept = self.chance.choice(self._kept)
-        await self._committed(kept.answer_id, [kept.segment])
+        await self._committed(kept.answer_id, [kept.asking])
 
-    async def _committed(self, answer_id: str, segments: list[Segment]) -> None:
+    async def _committed(self, answer_id: str, asked: list[Asking]) -> None:
         began = time.monotonic_ns()
+        segments = [one.segment for one in asked]
         answer = await self._site.agent.commit(segments, self.principal, self.name, answer_id)
-        keys = [f"{self.name}/{answer_id}/{segment.id}" for segment in segments]
-        told = [_told(result, one, key) for result, one, key in zip(answer, segments, keys, strict=True)]
-        for result, segment in zip(answer, segments, strict=True):
+        told = [
+            _told(result, one, f"{self.name}/{answer_id}/{one.segment.id}")
+            for result, one in zip(answer, asked, strict=True)
+        ]
+        for result, one in zip(answer, asked, strict=True):
             if result.ledger_id or result.undecided:
-                self._kept.append(Kept(answer_id, segment, result.ledger_id))
+                self._kept.append(Kept(answer_id, one, result.ledger_id))
         await self._answered("commit", began, answer, told)
 
     async def _replay(self) -> None:
@@ -144,18 +158,39 @@ class Actor:
             await self._commit()
             return
         asked = {kept.ledger_id: kept for kept in self.chance.choices(known, k=self.chance.randint(1, 6))}
+        agent = self._site.agent
+        again = agent.export if self.chance.random() < 0.25 else agent.replay
         began = time.monotonic_ns()
-        answer = await self._site.agent.replay(asked, self.principal, self.name)
-        told = [_told(result, asked[result.segment_id].segment, "", result.segment_id) for result in answer]
+        answer = await again(asked, self.principal, self.name)
+        told = [_told(result, asked[result.segment_id].asking, "", result.segment_id) for result in answer]
         await self._answered("replay", began, answer, told)
 
     async def _check(self) -> None:
-        segments = [self._segment(number) for number in range(3)]
+        asked = [self._segment(number) for number in range(3)]
         moment = self.chance.choice((Moment.RETRIEVE, Moment.PUBLISH))
         began = time.monotonic_ns()
-        answer = await self._site.agent.check(moment, segments, self.principal, self.name)
-        told = [_told(result, segment, "") for result, segment in zip(answer, segments, strict=True)]
+        answer = await self._site.agent.check(moment, [one.segment for one in asked], self.principal, self.name)
+        told = [_told(result, one, "") for result, one in zip(answer, asked, strict=True)]
         await self._answered("check", began, answer, told)
+
+    async def _report(self) -> None:
+        """Says that some segments were shown."""
+        known = [kept.ledger_id for kept in self._kept if kept.ledger_id][-3:]
+        if not known:
+            await self._commit()
+            return
+        began = time.monotonic_ns()
+        reported = await self._site.agent.report_shown(known, self.principal, self.name)
+        ended, wall = time.monotonic_ns(), changes.now_us()
+        outcome = Outcome.ANSWERED if reported.error is None else Outcome.UNKNOWN
+        said = [(ledger_id, "CONFIRMED") for ledger_id in reported.confirmed]
+        said += [(ledger_id, "UNSAID") for ledger_id in reported.unsaid]
+        said += [(ledger_id, "NO_SUCH") for ledger_id in reported.unknown]
+        told = tuple(Told("", ledger_id, "", (), verdict, "", decided=False) for ledger_id, verdict in said)
+        times = (began, ended, wall)
+        self.write(Call(self.name, self._number, "report", *times, outcome, NO_SEQ, NO_SEQ, self.principal, told))
+        if reported.error is not None:
+            await self._go_elsewhere()
 
     async def _answered(self, method: str, began: int, answer: Answer, told: Sequence[Told]) -> None:
         ended, wall = time.monotonic_ns(), changes.now_us()
@@ -285,21 +320,30 @@ class Actor:
         place = min(self.chance.randrange(RECORDS_PER_BLOCK), self.chance.randrange(RECORDS_PER_BLOCK))
         return ref_of(self.world.block(block)[place])
 
-    def _segment(self, number: int) -> Segment:
+    def _segment(self, number: int) -> Asking:
         refs = {self._ref(): None, **({self._ref(): None} if self.chance.random() < 0.4 else {})}
         bindings = tuple(Binding(record_of(ref), VERSION, digest(ref)) for ref in refs)
         text = digest(f"{self.name} {self._number} {number}")
-        return Segment(f"s{number}", self.chance.choice(KINDS), text, bindings=bindings)
+        return Asking(Segment(f"s{number}", self.chance.choice(KINDS), text, bindings=bindings), tuple(refs))
+
+    def _derived(self, asked: Asking) -> Asking:
+        """The segment, now and then made from one that was committed before: it rests on all that that one rests on."""
+        known = [kept for kept in self._kept if kept.ledger_id]
+        if not known or self.chance.random() > 0.15:
+            return asked
+        parent = self.chance.choice(known)
+        refs = dict.fromkeys((*asked.refs, *parent.asking.refs))
+        if len(refs) > ROOTS_MAX:
+            return asked
+        return Asking(replace(asked.segment, parents=(parent.ledger_id,)), tuple(refs))
 
 
-def _told(result: Result, segment: Segment, key: str, ledger_id: str = "") -> Told:
+def _told(result: Result, asked: Asking, key: str, ledger_id: str = "") -> Told:
     """What an answer said of a segment."""
     order = result.order.name if result.order is not None else ""
-    refs = tuple(f"{binding.record_id}@{binding.version}" for binding in segment.bindings)
     decided = not result.undecided or result.verdict is not Verdict.WITHHOLD
-    return Told(
-        key, result.ledger_id or ledger_id, segment.kind, refs, result.verdict.name, result.reason.name, order, decided
-    )
+    said = (result.verdict.name, result.reason.name, order, decided)
+    return Told(key, result.ledger_id or ledger_id, asked.segment.kind, asked.refs, *said)
 
 
 def _learnt(change: Change, request: Message, answer: Message) -> tuple[Change, str]:

@@ -104,6 +104,8 @@ class Final:
     numbered: dict[str, list[int]] = field(default_factory=dict)
     """Every number of the order, by the table that it stands in: one entry an event."""
     ledger: dict[str, LedgerRow] = field(default_factory=dict)
+    shown: frozenset[str] = frozenset()
+    """Ledger ids that are on record as shown."""
     audit: list[AuditEntry] = field(default_factory=list)
     broken_links: list[str] = field(default_factory=list)
     """What is wrong with the audit chain."""

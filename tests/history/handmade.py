@@ -66,6 +66,7 @@ def calls() -> list[Call]:
         call("ana replay", 13, 14, seq=8, told=(purge,)),
         committed("ana", 15, 16, 9, "l2", B),
         changed("bo", 17, 18, 10, "h:4", "held", f"ref:{A}", instance="hold-1"),
+        call("ana report", 18, 19, told=(Told("", "l2", "", (), "CONFIRMED", "", decided=False),)),
         call("ana replay", 19, 20, seq=10, told=(told("WITHHOLD", A, ledger_id="l1", reason="LEGAL_HOLD"),)),
     ]
 
@@ -82,6 +83,7 @@ def final() -> Final:
             "l1": LedgerRow("l1", "s/l1/s0", 4, 1, (1, 1), (A,)),
             "l2": LedgerRow("l2", "s/l2/s0", 9, 1, (1, 5), (B,)),
         },
+        shown=frozenset({"l2"}),
         audit=[
             AuditEntry((1, 1), committed=("l1",)),
             AuditEntry((1, 2), "h:1", 5),

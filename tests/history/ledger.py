@@ -22,6 +22,7 @@ def ledger_agrees(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
     yield from _rows_come_from_calls(calls, final)
     yield from rows_have_audit(final)
     yield from _marks_come_from_calls(calls, final)
+    yield from _reports_are_there(calls, final)
 
 
 def _answers_are_there(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
@@ -99,3 +100,17 @@ def _marks_come_from_calls(calls: Sequence[Call], final: Final) -> Iterator[Viol
     for mark, count in found.items():
         if count > 1 and mark in asked:
             yield Violation("twice", f"{count} audit rows of {asked[mark].name}")
+
+
+def _reports_are_there(calls: Sequence[Call], final: Final) -> Iterator[Violation]:
+    """What was confirmed as shown is on record so, and nothing that nobody reported."""
+    reported: set[str] = set()
+    for call in calls:
+        for told in call.told if call.method == "report" else ():
+            reported.add(told.ledger_id)
+            if told.verdict == "CONFIRMED" and told.ledger_id not in final.shown:
+                yield Violation("report lost", f"{call.name}: {told.ledger_id}")
+            if told.verdict == "NO_SUCH" and told.ledger_id in final.ledger:
+                yield Violation("report refused", f"{call.name}: {told.ledger_id} is in the ledger")
+    for ledger_id in final.shown - reported:
+        yield Violation("from nowhere", f"{ledger_id} is on record as shown, and nobody said so")

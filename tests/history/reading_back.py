@@ -75,6 +75,7 @@ def read_back(place: Place, withheld_by: Callable[[str], frozenset[str]]) -> Fin
     ((final.seq, final.policy),) = place.rows("SELECT seq, policy_revision FROM authority")
     final.numbered = {table: [int(row[0]) for row in place.rows(wanted)] for table, wanted in NUMBERED.items()}
     final.ledger = _ledger(place)
+    final.shown = frozenset(row[0] for row in place.rows("SELECT ledger_id FROM ledger_shown"))
     final.audit, final.broken_links = _audit(place)
     final.records, final.grants = _records(place), _grants(place)
     final.standing = [_standing(row) for row in place.rows(_STANDING)]

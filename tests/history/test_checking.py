@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.history.checking import violations
-from tests.history.events import NEVER, Call, Outcome, decoded, encoded
+from tests.history.events import NEVER, Call, Outcome, Told, decoded, encoded
 from tests.history.final import AuditEntry, Final, LedgerRow, Part, StandingState
 from tests.history.handmade import DESKED, A, B, call, calls, changed, committed, final, state, told
 
@@ -201,6 +201,36 @@ def test_a_broken_chain_is_found() -> None:
     held = final()
     held.broken_links.append("link 3 of v0")
     assert "the audit chain" in rules(calls(), held)
+
+
+def test_a_report_that_was_lost_or_never_made_is_found() -> None:
+    """F4: what was confirmed as shown is on record so, and nothing else is."""
+    held = final()
+    held.shown = frozenset()
+    assert "report lost" in rules(calls(), held)
+    held.shown = frozenset({"l1", "l2"})
+    assert "from nowhere" in rules(calls(), held)
+    unknown = Told("", "l1", "", (), "NO_SUCH", "", decided=False)
+    assert "report refused" in broken_by(call("ana report", 21, 22, told=(unknown,)))
+
+
+def test_what_a_holder_was_promised_is_there() -> None:
+    """F3: an answer that was taken down is found, each item is handed to each holder of its kind, done means done."""
+    ack = changed("answers", 21, 22, 10, "h:8", "acknowledged", "o1/1/NOT_FOUND", blocks=False, instance="other")
+    assert "answer lost" in broken_by(ack)
+    held = final()
+    held.holders["second"] = "SEGMENT_STORE"
+    assert "not handed out" in rules(calls(), held)
+    held = final()
+    held.done["o1"] = False
+    assert "done or not" in rules(calls(), held)
+
+
+def test_what_was_revoked_and_is_registered_again_is_found() -> None:
+    """F3: a tombstone refuses it from the revoke's answer on."""
+    put = changed("cy", 21, 22, 10, "h:9", "put", f"ref:{A}", blocks=False, instance="KIND_CREATED")
+    assert "brought back" in broken_by(put)
+    assert "brought back" not in broken_by(replace(put, began=11 * 10**6))
 
 
 def test_an_order_that_covers_too_little_or_too_much_is_found() -> None:

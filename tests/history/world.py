@@ -142,12 +142,12 @@ def policy_files(world: World, withheld: tuple[str, ...]) -> dict[str, str]:
     )
     rules = (
         "apiVersion: discreet/v1\nkind: DisclosurePolicy\nname: rules\nrules:\n"
-        "  - id: allow-all\n    effect: ALLOW\n    moments: [RETRIEVE, PUBLISH, REPLAY]\n"
+        "  - id: allow-all\n    effect: ALLOW\n    moments: [RETRIEVE, PUBLISH, REPLAY, EXPORT]\n"
         f"    sources: [{', '.join(world.labels())}]\n"
     )
     if withheld:
         rules += (
-            "  - id: not-these\n    effect: WITHHOLD\n    moments: [RETRIEVE, PUBLISH, REPLAY]\n"
+            "  - id: not-these\n    effect: WITHHOLD\n    moments: [RETRIEVE, PUBLISH, REPLAY, EXPORT]\n"
             f"    kinds: [{', '.join(withheld)}]\n"
         )
     return {
