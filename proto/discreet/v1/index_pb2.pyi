@@ -1410,6 +1410,7 @@ class RevokeRetentionResponse(_message.Message):
     PURGE_ORDER_ID_FIELD_NUMBER: _builtins.int
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     SAMPLE_FIELD_NUMBER: _builtins.int
+    DERIVED_VERSIONS_FIELD_NUMBER: _builtins.int
     token: _builtins.str
     """Names the state after the call."""
     affected_segments: _builtins.int
@@ -1426,6 +1427,8 @@ class RevokeRetentionResponse(_message.Message):
     """The order under which copies are purged. Empty for a dry run and where approval is awaited."""
     approval_id: _builtins.str
     """Where two persons are needed: the approval that is awaited; nothing was revoked yet. Else empty."""
+    derived_versions: _builtins.int
+    """Record versions that were built on what is covered: not revoked themselves, they fall with it, and so do their copies."""
     @_builtins.property
     def sample(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.RecordRef]:
         """The first of the versions covered, in the order of record id and version; at most 100."""
@@ -1442,10 +1445,11 @@ class RevokeRetentionResponse(_message.Message):
         purge_order_id: _builtins.str = ...,
         approval_id: _builtins.str = ...,
         sample: _abc.Iterable[_common_pb2.RecordRef] | None = ...,
+        derived_versions: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_segments", b"affected_segments", "affected_versions", b"affected_versions", "already_revoked", b"already_revoked", "approval_id", b"approval_id", "dry_run_digest", b"dry_run_digest", "purge_order_id", b"purge_order_id", "sample", b"sample", "token", b"token", "without_time", b"without_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_segments", b"affected_segments", "affected_versions", b"affected_versions", "already_revoked", b"already_revoked", "approval_id", b"approval_id", "derived_versions", b"derived_versions", "dry_run_digest", b"dry_run_digest", "purge_order_id", b"purge_order_id", "sample", b"sample", "token", b"token", "without_time", b"without_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

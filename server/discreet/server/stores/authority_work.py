@@ -13,6 +13,7 @@ from discreet.policy.words import TombstoneKind
 from discreet.server.ports import ChangeKind
 from discreet.server.ports_authority import (
     ApprovalRow,
+    Built,
     Found,
     HeldPart,
     OrderRow,
@@ -22,7 +23,7 @@ from discreet.server.ports_authority import (
     TombstoneRow,
     Under,
 )
-from discreet.server.stores import covering, tables
+from discreet.server.stores import built, covering, tables
 from discreet.server.stores import tables_authority as kept
 from discreet.server.stores.queries import LATEST, standing
 from discreet.server.stores.rows import FREEZE, HOLD, SOURCE_REVOKE, canonical, record_facts
@@ -218,6 +219,10 @@ class SqlAuthority:
     def under(self, tenant: str, label: str) -> tuple[Under, ...]:
         """Every version under a label, in the order of record id and version."""
         return covering.under(self._on.connection, tenant, label)
+
+    def built_on(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Built, ...]:
+        """Versions with any of the versions behind them, or any not revoked itself under the label."""
+        return built.built_on(self._on.connection, tenant, refs, label)
 
     def held_parts(self, tenant: str, target: Target) -> tuple[HeldPart, ...]:
         """Every holder's items that a hold on the target covers."""

@@ -13,6 +13,7 @@ from discreet.policy.words import PurgeItemKind, PurgeOutcome, PurgeState
 from discreet.server.ports_authority import HeldPart, Resting, Under
 from discreet.server.stores import tables
 from discreet.server.stores import tables_authority as kept
+from discreet.server.stores.built import parts_built_on
 from discreet.server.stores.rows import revoke_of
 from discreet.server.stores.transaction import parts
 
@@ -102,13 +103,15 @@ def _of_refs(refs: Sequence[Ref]) -> sa.ColumnElement[bool]:
 
 
 def held_parts(connection: sa.Connection, tenant: str, target: Target) -> tuple[HeldPart, ...]:
-    """Every holder's items that a hold on the target covers: the records themselves, and segments that rest on them."""
+    """Every holder's items that a hold on the target covers: records, what was built on them, and segments on them."""
     columns = (_part.order_id, _part.item, _part.holder, _part.state, _answer.outcome)
     joined = kept.purge_part.join(kept.purge_item, sa.and_(_item.order_id == _part.order_id, _item.item == _part.item))
     joined = joined.outerjoin(kept.purge_answer, _LAST_ANSWER)
     of_record = sa.select(*columns).select_from(joined).where(*_of_record(tenant, target))
-    found = [*connection.execute(of_record), *_rows(connection, *_of_segments(tenant, target))]
-    return tuple(_held_part(row) for row in sorted(found, key=lambda row: (row[0], row[1], row[2])))
+    rows = [*connection.execute(of_record), *_rows(connection, *_of_segments(tenant, target))]
+    rows += parts_built_on(connection, tenant, target)
+    found = {tuple(row[:3]): _held_part(row) for row in rows}
+    return tuple(found[key] for key in sorted(found))
 
 
 def _held_part(row: Sequence[Any]) -> HeldPart:

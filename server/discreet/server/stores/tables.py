@@ -3,7 +3,8 @@
 - Ids are text compared by exact code points: BINARY in SQLite, COLLATE "C" in PostgreSQL.
 - Times are microseconds since 1970 UTC.
 - Collections are canonical JSON as text, so that what is stored is what is read on either database.
-- `record_revision`, `grant_event`, `ledger*`, `audit_*`, `policy_revision` and `change` are only ever inserted into;
+- `record_revision`, `grant_event`, `ledger*`, `audit_*`, `policy_revision` and `change` are only ever inserted into,
+  and so is `record_root`, which is derived from the revisions;
   `record_latest` is derived from the revisions for quick reads; `authority` is the one row that is updated
   (docs/decisions/0020). What follows from a revocation has its tables in `tables_authority`.
 - Of the indexes of a table that a commit looks into, one alone begins with a column of the key it looks up by: so there
@@ -110,6 +111,19 @@ record_latest = Table(
     sqlite_with_rowid=False,
 )
 """Derived: which revision of a version is the last, and which version of a record is current."""
+
+record_root = Table(
+    "record_root",
+    metadata,
+    Column("tenant", Id, primary_key=True),
+    Column("root_id", Id, primary_key=True),
+    Column("root_version", Id, primary_key=True),
+    Column("record_id", Id, primary_key=True),
+    Column("version", Id, primary_key=True),
+    Index("record_root_record", "tenant", "record_id", "version"),
+    sqlite_with_rowid=False,
+)
+"""Derived: everything that a record version was built on, fixed at its registration; to find what falls with a root."""
 
 grant_event = Table(
     "grant_event",
@@ -294,7 +308,9 @@ RECORDING_UPDATES = {"authority": ("seq",)}
 AUDIT_INSERTS = frozenset(name for name in RECORDING_INSERTS if name.startswith("audit_"))
 
 INDEX_INSERTS = (
-    frozenset(table.name for table in (change, record_revision, record_latest, grant_event, policy_revision))
+    frozenset(
+        table.name for table in (change, record_revision, record_latest, record_root, grant_event, policy_revision)
+    )
     | tables_authority.INDEX_INSERTS
     | AUDIT_INSERTS
 )

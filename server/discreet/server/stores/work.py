@@ -28,6 +28,10 @@ _UPSERT_LATEST = sa.text(
     " ON CONFLICT (tenant, record_id, version) DO UPDATE SET revision = excluded.revision,"
     " is_current = excluded.is_current, source_label = excluded.source_label, skeleton = excluded.skeleton"
 )
+_BUILT = sa.text(
+    "INSERT INTO record_root (tenant, root_id, root_version, record_id, version)"
+    " VALUES (:tenant, :root_id, :root_version, :record_id, :version) ON CONFLICT DO NOTHING"
+)
 _DEMOTE = (
     sa.update(tables.record_latest)
     .where(
@@ -142,6 +146,9 @@ class SqlWork:
         latest.sort(key=lambda row: bool(row["is_current"]))
         names = ("tenant", "record_id", "version", "revision", "is_current", "source_label", "skeleton")
         self._connection.execute(_UPSERT_LATEST, [{name: row[name] for name in names} for row in latest])
+        built = [(record, root) for record, _ in batch if not record.revision for root in record.roots]
+        if built:
+            self._connection.execute(_BUILT, [_built_row(tenant, record, root) for record, root in built])
 
     def _demote(
         self, tenant: str, takers: Mapping[str, RecordFacts], rewritten: set[Ref], seqs: Mapping[str, int]
@@ -214,6 +221,11 @@ class SqlWork:
     def finish(self) -> bytes | None:
         """Writes the authority row and the audit link; returns the link's hash, or None where there is no row."""
         return self._on.finish()
+
+
+def _built_row(tenant: str, record: RecordFacts, root: Ref) -> dict[str, str]:
+    mine = {"tenant": tenant, "record_id": record.record_id, "version": record.version}
+    return {**mine, "root_id": root.record_id, "root_version": root.version}
 
 
 def _grant_row(tenant: str, principal_id: str, scope: str, generation: int) -> dict[str, object]:

@@ -48,8 +48,8 @@ def carry_out(
     due = index.now if said.not_before is None else max(said.not_before, index.now)
     order = OrderRow(
         new_id(), extent.words(), said.actor, said.reason, said.ticket, index.now, due,
-        Micros(due + retention.purge_within_us), retention.recheck_after_us, len(covered.versions),
-        len(covered.segments),
+        Micros(due + retention.purge_within_us), retention.recheck_after_us,
+        len(covered.versions) + len(covered.built), len(covered.segments),
     )  # fmt: skip
     if extent.label:
         index.authority.revoke_source(tenant, extent.label, order)
@@ -76,12 +76,12 @@ def _items(order_id: str, covered: Covered) -> Iterator[ItemRow]:
         yield ItemRow(
             order_id, number, PurgeItemKind.SEGMENT, segment.digest, segment.ledger_id, store_by=segment.store_by
         )
-    for place, version in enumerate(covered.versions, number + 1):
+    for place, version in enumerate((*covered.versions, *covered.built), number + 1):
         yield ItemRow(order_id, place, PurgeItemKind.RECORD, version.digest, ref=version.ref, label=version.label)
 
 
 def _tombstones(order_id: str, extent: Extent, covered: Covered) -> Iterator[TombstoneRow]:
-    for version in covered.versions:
+    for version in (*covered.versions, *covered.built):
         yield TombstoneRow(new_id(), TombstoneKind.DIGEST, version.digest, version.ref, order_id=order_id)
     if covered.marks and extent.record_id:
         yield TombstoneRow(new_id(), TombstoneKind.RECORD, ref=Ref(extent.record_id, ""), order_id=order_id)
@@ -93,12 +93,13 @@ def _changes(extent: Extent, covered: Covered, order: OrderRow) -> Iterator[Chan
     """One row for the call, and for more than one version rows of bounded size that name them."""
     one = covered.versions[0].ref if len(covered.versions) == 1 and len(extent.refs) == 1 else None
     said = Change(METHOD, one, reason=order.reason, ticket=order.ticket, subject_id=order.order_id)
-    counts = f"{order.records} versions, {order.segments} segments"
+    counts = f"{len(covered.versions)} versions, {order.segments} segments"
+    counts += f", {len(covered.built)} built on them" if covered.built else ""
     yield replace(said, detail=f"{order.extent}: {counts}; digest {covered.digest}")
-    if one is None:
-        for start in range(0, len(covered.versions), VERSIONS_PER_ROW_MAX):
-            named = _named(covered.versions[start : start + VERSIONS_PER_ROW_MAX])
-            yield Change(METHOD, ticket=order.ticket, subject_id=order.order_id, detail=f"versions {named}")
+    for what, versions in (("versions", () if one is not None else covered.versions), ("built on them", covered.built)):
+        for start in range(0, len(versions), VERSIONS_PER_ROW_MAX):
+            named = _named(versions[start : start + VERSIONS_PER_ROW_MAX])
+            yield Change(METHOD, ticket=order.ticket, subject_id=order.order_id, detail=f"{what} {named}")
 
 
 def _named(versions: tuple[Version, ...]) -> str:

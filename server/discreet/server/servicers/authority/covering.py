@@ -28,9 +28,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What a revoke would do now. `marks`: it leaves a standing fact or tombstone that is not there yet."""
+    """What a revoke would do now. `marks`: it leaves a standing fact or tombstone that is not there yet.
+
+    `built`: versions that were built on what is covered: not revoked, but they fall with it, and so do their copies.
+    """
 
     versions: tuple[Version, ...]
+    built: tuple[Version, ...]
     segments: tuple[Resting, ...]
     already: int
     terms: frozenset[Revoke]
@@ -120,18 +124,31 @@ def _covered(
     marks: bool,
 ) -> Covered:
     ordered = tuple(sorted(versions, key=lambda one: one.ref))
+    built = _built(index, tenant, extent, ordered)
     named = (index.head.epoch, tenant, extent.label if marks else "", extent.record_id if marks else "")
-    digest = digest_of((*named, *_texts(ordered, segments)))
+    digest = digest_of((*named, *_texts(ordered, built), *(segment.ledger_id for segment in segments)))
     already, terms, without_time = before
-    return Covered(ordered, tuple(segments), already, terms, without_time, marks, digest)
+    return Covered(ordered, built, tuple(segments), already, terms, without_time, marks, digest)
 
 
-def _texts(versions: Sequence[Version], segments: Sequence[Resting]) -> Iterable[str]:
-    yield str(len(versions))
-    for version in versions:
-        yield from version.ref
-    for segment in segments:
-        yield segment.ledger_id
+def _built(index: Work, tenant: str, extent: Extent, versions: Sequence[Version]) -> tuple[Version, ...]:
+    """What was built on the versions, but for those themselves and what fell with another source."""
+    if not versions:
+        return ()
+    mine = {version.ref for version in versions}
+    revoked = index.authority.standing(tenant).revoked_sources
+    refs = () if extent.label else tuple(mine)
+    found = index.authority.built_on(tenant, refs, extent.label)
+    return tuple(
+        Version(one.ref, one.digest, one.label) for one in found if one.ref not in mine and one.label not in revoked
+    )
+
+
+def _texts(*lists: Sequence[Version]) -> Iterable[str]:
+    for versions in lists:
+        yield str(len(versions))
+        for version in versions:
+            yield from version.ref
 
 
 def digest_of(parts: Iterable[str]) -> str:

@@ -63,6 +63,7 @@ class Revoking:
             dry_run_digest=covered.digest,
             affected_versions=len(covered.versions),
             already_revoked=covered.already,
+            derived_versions=len(covered.built),
             without_time=covered.without_time,
             purge_order_id=order_id,
             approval_id=approval_id,
@@ -72,7 +73,7 @@ class Revoking:
     def _require_looked_at(self, covered: Covered, digest: str) -> None:
         """Raises Precondition for a large revoke that names no dry run, and for one that would do something else."""
         most = retention_of(self._policies).dry_run_above
-        count = len(covered.versions) + len(covered.segments)
+        count = len(covered.versions) + len(covered.built) + len(covered.segments)
         if count > most and not digest:
             raise Precondition(
                 f"dry_run_digest: is missing; {count} versions and segments are covered, more than the {most} that pass"

@@ -100,9 +100,15 @@ def held_items(index: Work, tenant: str, items: Sequence[ItemRow]) -> frozenset[
         return frozenset()
     segments = [item.ledger_id for item in items if item.kind is PurgeItemKind.SEGMENT]
     roots = index.purges.roots(tenant, segments)
+    records = index.records(tenant, [item.ref for item in items if item.kind is PurgeItemKind.RECORD])
+    behind = index.records(tenant, [root for record in records.values() for root in record.roots])
     found = set()
     for item in items:
-        itself = ((item.ref, item.label),) if item.kind is PurgeItemKind.RECORD else roots.get(item.ledger_id, ())
+        if item.kind is PurgeItemKind.RECORD:
+            built = [behind[root] for root in records[item.ref].roots if root in behind]
+            itself = ((item.ref, item.label), *((root.ref, root.source_label) for root in built))
+        else:
+            itself = roots.get(item.ledger_id, ())
         if any(_covered(standing, ref.record_id, ref.version, label) for ref, label in itself):
             found.add((item.order_id, item.item))
     return frozenset(found)

@@ -26,6 +26,7 @@ BYTES = sa.LargeBinary()
 def upgrade() -> None:
     """Adds the tables, gives the tombstones that are there ids, and on PostgreSQL replaces the commit."""
     op.add_column("record_revision", _maybe("suspended_until", BIG))
+    _roots()
     _standing()
     _tombstones()
     _holders()
@@ -45,6 +46,27 @@ def _column(name: str, kind: Any) -> sa.Column[Any]:
 
 def _maybe(name: str, kind: Any) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=True)
+
+
+def _roots() -> None:
+    """What each version was built on, as its revisions say."""
+    op.create_table(
+        "record_root",
+        _column("tenant", ID),
+        _column("root_id", ID),
+        _column("root_version", ID),
+        _column("record_id", ID),
+        _column("version", ID),
+        sa.PrimaryKeyConstraint("tenant", "root_id", "root_version", "record_id", "version"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("record_root_record", "record_root", ["tenant", "record_id", "version"])
+    each = {"sqlite": "json_each(r.roots)", "postgresql": "json_array_elements(CAST(r.roots AS json))"}
+    op.execute(
+        "INSERT INTO record_root (tenant, root_id, root_version, record_id, version)"  # noqa: S608 - our own constants
+        " SELECT DISTINCT r.tenant, root.value ->> 0, root.value ->> 1, r.record_id, r.version"
+        f" FROM record_revision r CROSS JOIN {each[op.get_bind().dialect.name]} AS root WHERE r.roots <> '[]'"
+    )
 
 
 def _tombstones() -> None:
