@@ -9,7 +9,7 @@ from tests.history.events import Call, Outcome, Told
 from tests.history.final import Final, Order
 from tests.history.intervals import Blocked
 from tests.history.violation import Violation
-from tests.history.world import keys_of, label_of, record_of
+from tests.history.world import keys_of, label_of, record_of, ref_of, source_of
 
 DONE = frozenset({"PURGED", "NOT_FOUND"})
 GONE = DONE | {"ABSENT"}
@@ -114,8 +114,15 @@ def _covers(order: Order, final: Final, resting: dict[str, list[str]]) -> Iterat
     for ledger_id in set(named) - should:
         yield Violation("covered without cause", f"{order.order_id} names {ledger_id}")
     records = {item.ref for item in order.items if item.ref}
-    for ref in sorted(records ^ refs):
-        yield Violation("not covered" if ref in refs else "covered without cause", f"{order.order_id}: {ref}")
+    falls = refs | {ref for ref in final.records if _built_on(ref, refs) and not _revoked_before(final, ref, order.seq)}
+    for ref in sorted(records ^ falls):
+        yield Violation("not covered" if ref in falls else "covered without cause", f"{order.order_id}: {ref}")
+
+
+def _built_on(ref: str, refs: set[str]) -> bool:
+    """True for evidence that was taken from one of these; no version was registered after its order could be made."""
+    source = source_of(record_of(ref))
+    return source is not None and ref_of(source) in refs
 
 
 def _revoked_before(final: Final, ref: str, seq: int) -> bool:

@@ -249,6 +249,15 @@ def test_an_order_that_covers_too_little_or_too_much_is_found() -> None:
     assert "not covered" in rules(calls(), held)
 
 
+def test_what_was_built_on_a_revoked_record_is_in_the_order() -> None:
+    """F3: a quote falls with its document, and is named so; one that was revoked before is not named again."""
+    held = final()
+    held.records["b0000/r34@1"] = [state(3)]
+    assert "not covered" in rules(calls(), held)
+    held.records["b0000/r34@1"] = [state(3, revoked=True, order_id="o0")]
+    assert "not covered" not in rules(calls(), held)
+
+
 def test_a_source_revoke_covers_what_was_there_before_it() -> None:
     """F3: what a label's records bore when the order was made, and nothing that was committed later."""
     held = final()

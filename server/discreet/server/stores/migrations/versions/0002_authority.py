@@ -251,6 +251,11 @@ def _orders() -> None:
     op.create_index("purge_item_label", "purge_item", ["tenant", "label"])
     op.create_index("purge_item_ledger", "purge_item", ["tenant", "ledger_id"])
     op.create_index("purge_item_record", "purge_item", ["tenant", "record_id", "version"])
+    _parts()
+    _answers()
+
+
+def _parts() -> None:
     op.create_table(
         "purge_part",
         _column("order_id", ID),
@@ -273,7 +278,6 @@ def _orders() -> None:
     )
     op.create_index("purge_part_state", "purge_part", ["state", "due_at"])
     op.create_index("purge_part_order", "purge_part", ["order_id", "state"])
-    _answers()
 
 
 def _answers() -> None:
