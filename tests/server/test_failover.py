@@ -69,6 +69,22 @@ def adopt(config: ServerConfig, *more: str) -> Outcome:
     return discreet("db", "adopt", *where, "--reason", "failover", "--actor", "ana", *more)
 
 
+async def revoke(running: Running) -> None:
+    """Revokes however many segments rest on it."""
+    looked = await running.lines.operator.call(replaced(REVOKE, dry_run=True))
+    assert isinstance(looked, index_pb2.RevokeRetentionResponse)
+    await running.lines.operator.call(replaced(REVOKE, dry_run_digest=looked.dry_run_digest))
+
+
+def replaced(request: index_pb2.RevokeRetentionRequest, **fields: object) -> index_pb2.RevokeRetentionRequest:
+    """The request with other fields, too."""
+    made = index_pb2.RevokeRetentionRequest()
+    made.CopyFrom(request)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
 async def withholds_and_names_the_command(running: Running) -> None:
     """However often it is asked, nothing is shown; status says what an operator has to do."""
 
@@ -137,7 +153,7 @@ async def test_a_promoted_synchronous_standby_has_all_and_is_served_once_it_is_a
                 assert set(verdicts(shown)) == {("ALLOW", "NONE")}
             error = await running.lines.agent.refused(check(min_token=token))
             assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
-            await running.lines.operator.call(REVOKE)
+            await revoke(running)
         looked = discreet("db", "check", "--db", url, "--state", str(config.state_dir), "-o", "json")
         assert looked.tree["faults"] == []
         # The old primary comes back as it was, complete and at its own epoch, and lacks what was revoked since.
