@@ -52,6 +52,8 @@ async def test_a_holder_registers_itself_and_an_operator_any(stage: Scene) -> No
         ("operator", {"holder": "nobody"}, "INVALID_ARGUMENT", "holder"),
         ("operator", {"holder": "stranger"}, "INVALID_ARGUMENT", "holder"),
         ("operator", {"holder": "agent"}, "INVALID_ARGUMENT", "holder"),
+        ("operator", {"holder": "agent", "webhook_url": URL}, "INVALID_ARGUMENT", "holder"),
+        ("operator", {"holder": "stranger", "webhook_url": URL}, "INVALID_ARGUMENT", "holder"),
         ("operator", {"holder": "files", "webhook_url": "http://holder.example/"}, "INVALID_ARGUMENT", "webhook_url"),
         (
             "operator",

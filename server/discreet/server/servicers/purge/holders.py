@@ -77,11 +77,12 @@ class Holders:
         kind = kind_of(request.kind)
         labels = _labels(kind, request.source_labels)
         url = checked_url(request.webhook_url)
-        if not url and not self._is_known(name, tenant):
+        named = any(one.name == name for one in self._identities)
+        if (named or not url) and not self._is_known(name, tenant):
             raise Malformed(
                 "holder",
                 "is no identity of the role holder that is entitled to the tenant",
-                "declare it in the server's configuration, or give a webhook_url",
+                "declare it in the server's configuration, or give a webhook_url and a name that is nobody's",
             )
         return HolderRow(name, kind, labels, url, None, Micros(0))
 
