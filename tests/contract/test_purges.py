@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 
 from discreet.policy.facts import Hold, Micros, Ref, Target
@@ -185,3 +188,21 @@ async def test_a_notice_is_taken_once(stocked: tuple[Store, str]) -> None:
     taken = [await store.change(lambda index: index.purges.take_notice(TENANT, "o-2", "overdue")) for _ in range(2)]
     assert taken == [True, False]
     assert await store.look(lambda look: look.purges.late(9)) == []
+
+
+async def test_a_look_sees_one_state(store: Store) -> None:
+    """F3: lists of orders and their parts agree: what lands between two statements of a look is not in the second."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read(look: Look) -> tuple[object, object]:
+        first = look.holders(TENANT)
+        begun.set()
+        go_on.wait(20)
+        return first, look.holders(TENANT)
+
+    looking = asyncio.create_task(store.look(read))
+    await asyncio.to_thread(begun.wait, 20)
+    await register(store, THREADS)
+    go_on.set()
+    assert await looking == ((), ())
+    assert len(await store.look(lambda look: look.holders(TENANT))) == 1

@@ -116,7 +116,7 @@ class SqliteStore(Reading):
         return await self._writing().change(work)
 
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
-        return await self._reading().run(lambda _, connection: ask(connection))
+        return await self._reading().run(lambda raw, connection: _in_one_state(raw, lambda: ask(connection)))
 
     def _time(self, _connection: sa.Connection) -> Micros:
         return self._clock.wall()
@@ -213,6 +213,15 @@ class _Readers:
         for raw, face in self._all:
             face.close()
             raw.close()
+
+
+def _in_one_state(raw: sqlite3.Connection, read: Callable[[], T]) -> T:
+    """What `read` returns, all its statements on the state that the first one sees."""
+    raw.execute("BEGIN")
+    try:
+        return read()
+    finally:
+        raw.execute("ROLLBACK")
 
 
 def _prepare(path: Path, wall: Callable[[], Micros]) -> Chain:
