@@ -175,7 +175,7 @@ class Actor:
 
     async def _report(self) -> None:
         """Says that some segments were shown."""
-        known = [kept.ledger_id for kept in self._kept if kept.ledger_id][-3:]
+        known = list(dict.fromkeys(kept.ledger_id for kept in self._kept if kept.ledger_id))[-3:]
         if not known:
             await self._commit()
             return
@@ -342,7 +342,7 @@ def _told(result: Result, asked: Asking, key: str, ledger_id: str = "") -> Told:
     """What an answer said of a segment."""
     order = result.order.name if result.order is not None else ""
     decided = not result.undecided or result.verdict is not Verdict.WITHHOLD
-    said = (result.verdict.name, result.reason.name, order, decided)
+    said = (result.verdict.name, result.reason.name, order, decided, len(asked.segment.bindings))
     return Told(key, result.ledger_id or ledger_id, asked.segment.kind, asked.refs, *said)
 
 

@@ -150,7 +150,7 @@ def _verdict(call: Call, told: Told, serial: Serial, span: At) -> Iterator[Viola
     elif told.verdict == "PURGE":
         if not any(serial.revokes(roots, span)):
             yield Violation("purged without a revoke", where)
-        for hold in serial.holds(roots, span.seq):
+        for hold in serial.holds(roots_of(told.judged), span.seq):
             yield Violation("purged under a hold", f"{where}, but {hold} stands")
     elif not causes:
         yield Violation("withheld without a cause", where)

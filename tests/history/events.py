@@ -35,12 +35,22 @@ class Told:
     ledger_id: str
     kind: str
     refs: tuple[str, ...]
-    """`record@version` of what its bindings name."""
+    """`record@version` of what its bindings name, then of what its parents rest on."""
     verdict: str
     reason: str
     order: str = ""
     decided: bool = True
     """False where the client or a lost store withheld: nothing is said of what was written."""
+    own: int = 0
+    """How many of `refs` its bindings name; 0: all."""
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """What it was surely judged by: a parent that the reader may not know of is as one that never was (F11).
+
+        What is stored is judged by all that it rests on.
+        """
+        return self.refs if self.ledger_id or not self.own else self.refs[: self.own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,7 @@ class Call:
 
 def encoded(call: Call) -> str:
     """The call as a line of JSON."""
-    told = [[t.key, t.ledger_id, t.kind, t.refs, t.verdict, t.reason, t.order, t.decided] for t in call.told]
+    told = [[t.key, t.ledger_id, t.kind, t.refs, t.verdict, t.reason, t.order, t.decided, t.own] for t in call.told]
     c = call.change
     change = None if c is None else [c.register, c.keys, c.blocks, c.mark, c.instance, c.until_us, c.due_us]
     head = [call.client, call.number, call.method, call.began, call.ended, call.wall, call.outcome.value]

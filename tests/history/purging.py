@@ -37,7 +37,7 @@ def _purge(call: Call, told: Told, revokes: dict[str, list[Call]], held: Blocked
         yield Violation("purged without a revoke", f"{call.name}: {told.refs}")
     elif not any(one.change is not None and one.change.due_us <= call.wall for one in begun):
         yield Violation("purged before its time", f"{call.name}: {told.refs}")
-    for key in keys:
+    for key in keys_of(told.judged, call.principal):
         hold = held.by(key, call.began, call.ended)
         if hold is not None:
             yield Violation("purged under a hold", f"{call.name}: {told.refs} after {hold.by.name}")

@@ -177,6 +177,8 @@ async def _watch(
         while line := await stdout.readline():
             done[number] = int(line)
             news.set()
+        code = await workers[number].wait()
+        assert code == 0, f"worker {number} ended with {code} after {done[number]} calls"
 
     async def befall(times: int, act: Callable[[int], object]) -> None:
         for number in range(times):
@@ -203,8 +205,6 @@ async def _watch(
                     task.result()
             tell(sum(done))
         await asyncio.gather(*happening)
-        codes = [await worker.wait() for worker in workers]
-        assert codes == [0] * len(workers), codes
     finally:
         for task in (*listening, *happening):
             task.cancel()

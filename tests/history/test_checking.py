@@ -119,6 +119,8 @@ def test_a_purge_before_its_time_or_under_a_hold_is_found() -> None:
     assert "purged before its time" in rules(history, final())
     purge = told("PURGE", A, ledger_id="l1", reason="RETENTION_REVOKED")
     assert "purged under a hold" in broken_by(call("cy replay", 21, 22, seq=10, told=(purge,)))
+    derived = replace(told("PURGE", B, A, key="s/y/s0", order="REFUSED", reason="RETENTION_REVOKED"), own=1)
+    assert "purged under a hold" not in broken_by(call("cy commit", 21, 22, seq=10, told=(derived,)))
 
 
 def test_a_replay_that_withholds_what_is_due_is_found() -> None:
