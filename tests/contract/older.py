@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
-from discreet.policy.facts import Micros
+from discreet.policy.facts import Micros, Ref
 from discreet.server.ports import Head, Recorded
 from discreet.server.stores import schema
 from discreet.server.stores.chain import Chain, build_link
@@ -21,6 +22,7 @@ from tests.contract.making import ALICE, TENANT, entry, job, record
 EPOCH = "5" * 32
 AT = 1_750_000_000_000_000
 DOC = record()
+QUOTE = replace(record("q/a"), of=(DOC.ref,), roots=(DOC.ref, Ref('doc/"b"', "2")))
 COMMITTED = entry((DOC.ref, 1))
 REVOKED = json.dumps(
     {"actor": "olga", "reason": "asked to", "ticket": "T-1", "revoked_at": AT, "purge_not_before": AT, "seq": 5}
@@ -64,6 +66,9 @@ def _fill(connection: sa.Connection) -> None:
     for revision, revoked in ((1, None), (5, REVOKED)):
         put("record_revision", record_row(TENANT, DOC, revision) | {"revoked": revoked})
     put("record_latest", {**record_row(TENANT, DOC, 5), "skeleton": "doc/a"})
+    for revision in (1, 5):
+        put("record_revision", record_row(TENANT, QUOTE, revision))
+    put("record_latest", {**record_row(TENANT, QUOTE, 5), "skeleton": "q/a"})
     grant = {"tenant": TENANT, "principal_id": ALICE, "scope": "desk", "generation": 1, "withdrawn": False, "seq": 2}
     put("grant_event", {**grant, "at": AT, "not_before": 0, "expires_at": None})
     policy = {"number": 1, "commit_id": "c" * 40, "digest": "d" * 64, "dirty": False, "bundle": b"b", "seq": 3}

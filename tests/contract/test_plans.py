@@ -27,6 +27,8 @@ LOOKUPS: Mapping[str, Callable[[Work], object]] = {
     "versions of a source": lambda work: work.authority.under(TENANT, "l-7"),
     "versions of a record": lambda work: work.authority.versions(TENANT, "doc/1"),
     "records of a query": lambda work: work.authority.find_records(TENANT, RecordQuery(label="l-7"), 10),
+    "what was built on versions": lambda work: work.authority.built_on(TENANT, REFS),
+    "what was built on a source": lambda work: work.authority.built_on(TENANT, [], "l-7"),
     "tombstones": lambda work: work.authority.tombstones(TENANT, ["d" * 64], ["doc/1"], ["l-7"]),
     "what stands": lambda work: work.authority.standing(TENANT),
     "items under a hold on a version": lambda work: work.authority.held_parts(TENANT, Target("", "doc/1", "1")),
@@ -60,6 +62,7 @@ def filled(database: Database) -> None:
     for last, table, values in (
         (RECORDS, f"record_revision ({RECORD})", f"{record}, {facts}, {rest}"),
         (RECORDS, "record_latest", f"{record}, NOT {no}, {label}, 'x' || i"),
+        (RECORDS, "record_root", f"'doc/' || (i % {RECORDS // 2}), '1', 'acme', 'doc/' || i, '1'"),
         (RECORDS, "tombstone", "'t' || i, 'acme', 1, 'd' || i, 'doc/' || i, '1', 'l' || i, 'order', 1, 1"),
         (SEGMENTS, "ledger", f"{segment}, {empty}, 'p', 'd' || i, 1, {empty}, {needs}"),
         (SEGMENTS, "ledger_root", f"'led-' || i, 'acme', 'doc/' || (i % {RECORDS}), '1', 1"),

@@ -205,6 +205,30 @@ async def test_what_is_under_a_source_and_what_rests_on_it(store: Store) -> None
     assert [one.ref for one in page] == [B]
 
 
+async def test_what_was_built_on_a_version_or_a_source(store: Store) -> None:
+    """B7: each once, however many of its roots are asked for, and however often its metadata changed since."""
+    revoke = Revoke("op", "why", "T-1", Micros(1), Micros(1), 0, "o-1")
+    quotes = [
+        replace(record("q/a"), roots=(A, B), source_label="news"),
+        replace(record("q/b"), roots=(B,)),
+        replace(record("q/c"), roots=(A,), revoked=revoke),
+    ]
+    await put(store, record(), record("doc/b"), *quotes)
+    facts = await facts_of(store, Ref("q/a", "1"))
+    await put(store, replace(facts[Ref("q/a", "1")], basis="another"))
+
+    async def built(*refs: Ref, label: str = "", tenant: str = TENANT) -> list[str]:
+        found = await store.change(lambda work: work.authority.built_on(tenant, refs, label))
+        return [one.record_id for one in found]
+
+    assert await built(A) == ["q/a", "q/c"]
+    assert await built(A, B) == ["q/a", "q/b", "q/c"]
+    assert await built(Ref("doc/a", "2")) == []
+    assert await built(label=LABEL) == ["q/a", "q/b", "q/c"]
+    assert await built(label="news") == []
+    assert await built(A, B, tenant="other") == []
+
+
 async def test_a_hold_covers_records_and_the_segments_on_them(store: Store) -> None:
     """F3: by version, by record, by source; each holder's part of each item, whatever became of it."""
     await put(store, record(), replace(record("doc/c"), source_label="news"))

@@ -67,6 +67,8 @@ async def holds_what_it_held(older: Database) -> None:
     assert (found.digest, found.revision, found.revoked and found.revoked.ticket) == (DOC.digest, 5, "T-1")
     assert [(one.scope, one.generation) for one in facts.grants.grants] == [("desk", 1)]
     assert facts.ledger[COMMITTED.ledger_id].segment == COMMITTED.segment
+    roots = older.rows("SELECT root_id, root_version, record_id, version FROM record_root ORDER BY root_id")
+    assert roots == [('doc/"b"', "2", "q/a", "1"), ("doc/a", "1", "q/a", "1")]
     oldest = facts.receipt_keys[0]
     assert (oldest.key_id, bytes(oldest.secret)) == (KEY["key_id"], KEY["secret"])
     assert [row.commit for row in [await store.policy_row(0)] if row] == ["c" * 40]

@@ -83,14 +83,6 @@ class Under(NamedTuple):
     revoke: Revoke | None
 
 
-class Built(NamedTuple):
-    """A record version that was built on something."""
-
-    ref: Ref
-    digest: str
-    label: str
-
-
 class HeldPart(NamedTuple):
     """One item of one holder's part that a hold covers; `state` is the stored one, `said` the holder's last answer."""
 
@@ -260,10 +252,10 @@ class AuthorityWork(Protocol):
         """Every version under a label, in the order of record id and version: what a revoke of the source covers."""
         ...
 
-    def built_on(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Built, ...]:
+    def built_on(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Ref, ...]:
         """Versions with any of the versions behind them, or any under the label that has no revoke of its own.
 
-        Without those that have a revoke of their own; each once, in the order of record id and version.
+        Revoked ones, too; each once, in the order of record id and version.
         """
         ...
 

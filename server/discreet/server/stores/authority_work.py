@@ -13,7 +13,6 @@ from discreet.policy.words import TombstoneKind
 from discreet.server.ports import ChangeKind
 from discreet.server.ports_authority import (
     ApprovalRow,
-    Built,
     Found,
     HeldPart,
     OrderRow,
@@ -220,7 +219,7 @@ class SqlAuthority:
         """Every version under a label, in the order of record id and version."""
         return covering.under(self._on.connection, tenant, label)
 
-    def built_on(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Built, ...]:
+    def built_on(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Ref, ...]:
         """Versions with any of the versions behind them, or any not revoked itself under the label."""
         return built.built_on(self._on.connection, tenant, refs, label)
 

@@ -13,7 +13,7 @@ from discreet.policy.words import PurgeItemKind, PurgeOutcome, PurgeState
 from discreet.server.ports_authority import HeldPart, Resting, Under
 from discreet.server.stores import tables
 from discreet.server.stores import tables_authority as kept
-from discreet.server.stores.built import parts_built_on
+from discreet.server.stores.built import built_on_target
 from discreet.server.stores.rows import revoke_of
 from discreet.server.stores.transaction import parts
 
@@ -107,11 +107,23 @@ def held_parts(connection: sa.Connection, tenant: str, target: Target) -> tuple[
     columns = (_part.order_id, _part.item, _part.holder, _part.state, _answer.outcome)
     joined = kept.purge_part.join(kept.purge_item, sa.and_(_item.order_id == _part.order_id, _item.item == _part.item))
     joined = joined.outerjoin(kept.purge_answer, _LAST_ANSWER)
-    of_record = sa.select(*columns).select_from(joined).where(*_of_record(tenant, target))
-    rows = [*connection.execute(of_record), *_rows(connection, *_of_segments(tenant, target))]
-    rows += parts_built_on(connection, tenant, target)
+    of_records = sa.select(*columns).select_from(joined)
+    rows = [*connection.execute(of_records.where(*_of_record(tenant, target)))]
+    rows += _rows(connection, *_of_segments(tenant, target))
+    for some in parts(built_on_target(connection, tenant, target)):
+        rows += connection.execute(of_records.where(_named(tenant, some)))
     found = {tuple(row[:3]): _held_part(row) for row in rows}
     return tuple(found[key] for key in sorted(found))
+
+
+def _named(tenant: str, refs: Sequence[Ref]) -> sa.ColumnElement[bool]:
+    """Items of these versions; one of a segment names none. The tenant stands in each part: each is looked up so."""
+    by_id: dict[str, list[str]] = {}
+    for ref in refs:
+        by_id.setdefault(ref.record_id, []).append(ref.version)
+    mine = _item.tenant == tenant
+    each = (sa.and_(mine, _item.record_id == name, _item.version.in_(listed)) for name, listed in by_id.items())
+    return sa.or_(*each)
 
 
 def _held_part(row: Sequence[Any]) -> HeldPart:

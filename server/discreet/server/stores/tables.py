@@ -115,12 +115,12 @@ record_latest = Table(
 record_root = Table(
     "record_root",
     metadata,
-    Column("tenant", Id, primary_key=True),
     Column("root_id", Id, primary_key=True),
     Column("root_version", Id, primary_key=True),
+    Column("tenant", Id, primary_key=True),
     Column("record_id", Id, primary_key=True),
     Column("version", Id, primary_key=True),
-    Index("record_root_record", "tenant", "record_id", "version"),
+    Index("record_root_record", "record_id", "version", "tenant"),
     sqlite_with_rowid=False,
 )
 """Derived: everything that a record version was built on, fixed at its registration; to find what falls with a root."""

@@ -132,16 +132,16 @@ def _covered(
 
 
 def _built(index: Work, tenant: str, extent: Extent, versions: Sequence[Version]) -> tuple[Version, ...]:
-    """What was built on the versions, but for those themselves and what fell with another source."""
+    """What was built on the versions, but for those themselves and what is revoked itself or with another source."""
     if not versions:
         return ()
     mine = {version.ref for version in versions}
-    revoked = index.authority.standing(tenant).revoked_sources
+    standing = index.authority.standing(tenant)
     refs = () if extent.label else tuple(mine)
-    found = index.authority.built_on(tenant, refs, extent.label)
-    return tuple(
-        Version(one.ref, one.digest, one.label) for one in found if one.ref not in mine and one.label not in revoked
-    )
+    others = [ref for ref in index.authority.built_on(tenant, refs, extent.label) if ref not in mine]
+    found = index.records(tenant, others)
+    records = [found[ref] for ref in others if standing.revoke_of(found[ref]) is None]
+    return tuple(Version(one.ref, one.digest, one.source_label) for one in records)
 
 
 def _texts(*lists: Sequence[Version]) -> Iterable[str]:

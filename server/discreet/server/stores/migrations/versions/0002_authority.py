@@ -52,15 +52,15 @@ def _roots() -> None:
     """What each version was built on, as its revisions say."""
     op.create_table(
         "record_root",
-        _column("tenant", ID),
         _column("root_id", ID),
         _column("root_version", ID),
+        _column("tenant", ID),
         _column("record_id", ID),
         _column("version", ID),
-        sa.PrimaryKeyConstraint("tenant", "root_id", "root_version", "record_id", "version"),
+        sa.PrimaryKeyConstraint("root_id", "root_version", "tenant", "record_id", "version"),
         sqlite_with_rowid=False,
     )
-    op.create_index("record_root_record", "record_root", ["tenant", "record_id", "version"])
+    op.create_index("record_root_record", "record_root", ["record_id", "version", "tenant"])
     each = {"sqlite": "json_each(r.roots)", "postgresql": "json_array_elements(CAST(r.roots AS json))"}
     op.execute(
         "INSERT INTO record_root (tenant, root_id, root_version, record_id, version)"  # noqa: S608 - our own constants
