@@ -70,14 +70,19 @@ class Serial:
             yield Cause(f"policy revision {at.policy} withholds {kind}")
 
     def revokes(self, roots: tuple[str, ...], at: At) -> Iterator[Cause]:
-        """The retention revokes that are due; `certain` where they were due all the span."""
+        """The retention revokes that are due; `certain` where they were due all the span.
+
+        A version that has a revoke of its own keeps it, its time too, whatever becomes of its source.
+        """
         for ref in roots:
             state = self.record(ref, at.seq)
-            if state is not None and state.revoked and state.due_us <= at.until_us:
-                yield Cause(f"{ref} is revoked", state.due_us <= at.since_us)
-        for row, _ in self._over(roots, "source-revoke", at.seq):
-            if row.until_us <= at.until_us:
-                yield Cause(f"{row.label} is revoked", row.until_us <= at.since_us)
+            if state is not None and state.revoked:
+                if state.due_us <= at.until_us:
+                    yield Cause(f"{ref} is revoked", state.due_us <= at.since_us)
+                continue
+            for row, _ in self._over((ref,), "source-revoke", at.seq):
+                if row.until_us <= at.until_us:
+                    yield Cause(f"{row.label} is revoked", row.until_us <= at.since_us)
 
     def holds(self, roots: tuple[str, ...], seq: int) -> list[str]:
         """The legal holds on any of the roots."""

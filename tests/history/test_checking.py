@@ -129,6 +129,17 @@ def test_a_replay_that_withholds_what_is_due_is_found() -> None:
     assert "not purged" in broken_by(call("cy replay", 13, 14, seq=8, told=(hidden,)))
 
 
+def test_a_revoke_of_its_own_keeps_its_time_under_a_revoked_source() -> None:
+    """B7: a version that was revoked for later is not purged sooner because its source was revoked, too."""
+    held = final()
+    held.records[A][-1] = state(7, revoked=True, order_id="o1", due_us=NEVER)
+    held.standing.insert(0, StandingState(8, "source-revoke", "o2", False, "src-0", "", 0))
+    hidden = told("WITHHOLD", A, ledger_id="l1", reason="RETENTION_REVOKED")
+    assert "not purged" not in broken_by(call("cy replay", 13, 14, seq=8, told=(hidden,)), held=held)
+    other = told("WITHHOLD", B, ledger_id="l2", reason="RETENTION_REVOKED")
+    assert "not purged" in broken_by(call("cy replay", 17, 18, seq=9, told=(other,)), held=held)
+
+
 def test_verdicts_that_the_numbered_facts_do_not_bear_out_are_found() -> None:
     """F5: an ALLOW that the state named by its token forbids, and a WITHHOLD that nothing explains."""
     allowed = call("cy check", 3, 6, seq=5, told=(told("ALLOW", A),))
