@@ -111,10 +111,14 @@ def test_a_dry_run_shows_what_would_be_revoked_and_its_digest_binds(stocked: Run
     """RET-09 at the command line: what the dry run names is what is revoked, and a wrong digest stops it."""
     words = ("index", "revoke", "--query-prefix", "dry/", "--reason", "r", "--ticket", "T-5")
     record = {"record_id": "dry/a", "version": "1", "digest": "a" * 64, "source_label": "peps", "scopes": ["public"]}
+    quoted = {"kind": "evidence", "origin": "COLLECTED", "of": [{"record_id": "dry/a", "version": "1"}]}
+    quote = record | quoted | {"record_id": "quote/a", "digest": "9" * 64}
     more = [record, record | {"record_id": "dry/b", "digest": "b" * 64}]
-    assert stocked("index", "put", "-", stdin=json.dumps(more)).code == 0
+    lines = "".join(f"{json.dumps(line)}\n" for line in (*more, quote))
+    assert stocked("index", "import", "-", stdin=lines).code == 0
     dry = stocked(*words, "--dry-run")
     assert (dry.code, "2 versions would be revoked" in dry.out, "dry/b" in dry.out) == (0, True, True)
+    assert "1 more were built on them and fall with them" in dry.err
     (digest,) = re.findall(r"digest of this dry run: ([0-9a-f]{64})", dry.err)
     wrong = stocked(*words, "--dry-run-digest", "0" * 64, "--yes")
     assert (wrong.code, "dry_run_digest" in wrong.err) == (2, True)

@@ -138,7 +138,7 @@ def _ask(said: str, response: "RevokeRetentionResponse") -> None:
 
     note(
         f"{said}: {response.affected_versions} versions are revoked for good; committed segments that rest on them: "
-        f"{response.affected_segments}"
+        f"{response.affected_segments}; built on them, to be purged with them: {response.derived_versions}"
     )
     click.confirm("Revoke?", abort=True, err=True)
 
@@ -160,6 +160,7 @@ def _print(settings: Settings, said: str, response: "RevokeRetentionResponse", *
         if response.affected_versions > len(rows):
             note(f"... the first {len(rows)} of {response.affected_versions}")
     for count, what in (
+        (response.derived_versions, "more were built on them and fall with them: their copies are purged, too"),
         (response.already_revoked, "were revoked before and stay as they are"),
         (response.without_time, "were left out: they state no time, or one that lies ahead"),
     ):
