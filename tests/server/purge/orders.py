@@ -28,6 +28,8 @@ from tests.server.support import (
     ref,
 )
 
+WAIT_S = 30
+"""How long a message may take on a machine that does much else; what does not come fails the test then."""
 MINUTE = 60.0
 HOUR = 3_600.0
 WATCH = "/discreet.v1.PurgeService/WatchPurgeOrders"
@@ -164,14 +166,14 @@ class Watch:
 
     async def next(self) -> pb.WatchPurgeOrdersResponse:
         """The next message; TimeoutError where none comes."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             data = await self._stream.read()
         assert isinstance(data, bytes), "the stream has ended"
         return pb.WatchPurgeOrdersResponse.FromString(data)
 
     async def ended(self) -> grpc.StatusCode:
         """How the stream ended, once it has."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             return await self._stream.code()
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ class Delivery:
         def read(look: Look) -> _Seen:
             purges = look.purges
             sent = dict(purges.parts(self._tenant, self._holder, keys)) if keys else {}
-            found = purges.deliverable(self._tenant, self._holder, len(keys) + ITEMS_PER_MESSAGE)
+            found = purges.deliverable(self._tenant, self._holder, len(keys) + room) if room else ()
             return _Seen(look.now, sent, found, purges.next_due(self._tenant, self._holder))
 
         async with asyncio.timeout(self._timeout_s):
@@ -74,12 +74,12 @@ class Delivery:
         fresh = [one for one in seen.found if _key(one) not in self._sent][:room]
         self._sent |= {_key(one): one.part.answers for one in fresh}
         next_s = None if seen.next_due is None else (seen.next_due - seen.now) / 1e6
-        full = len(fresh) == ITEMS_PER_MESSAGE
+        more = len(fresh) == ITEMS_PER_MESSAGE or (not room and len(self._sent) < len(keys))
         return Round(
             [item_message(one) for one in fresh if not one.part.recheck],
             [_recheck(one) for one in fresh if one.part.recheck],
             recalls,
-            0.0 if full else next_s,
+            0.0 if more else next_s,
         )
 
     def _settle(self, sent: dict[PartKey, Shown]) -> list[pb.PurgeRecall]:
