@@ -40,6 +40,8 @@ from tests.server.support import PolicyRepo, git, make_repo
 
 ROOT = Path(__file__).parents[2]
 BATCH = 100
+FURNISH_S = 60.0
+"""What is done before and after a history may take its time."""
 REVOKED_SHARE = 0.35
 """Of all records, over a whole history."""
 
@@ -101,17 +103,19 @@ async def _furnish(world: World, site: Site) -> None:
     pieces = [name for name in every if source_of(name) is not None]
     for start in range(0, len(documents), BATCH):
         given = [document(name) for name in documents[start : start + BATCH]]
-        _created(await site.call("collector", index_pb2.PutDocumentsRequest(tenant=TENANT, documents=given)))
+        _created(await site.call("collector", index_pb2.PutDocumentsRequest(tenant=TENANT, documents=given), FURNISH_S))
     for start in range(0, len(pieces), BATCH):
         taken = [evidence(name) for name in pieces[start : start + BATCH]]
-        _created(await site.call("collector", index_pb2.RegisterEvidenceRequest(tenant=TENANT, evidence=taken)))
+        _created(
+            await site.call("collector", index_pb2.RegisterEvidenceRequest(tenant=TENANT, evidence=taken), FURNISH_S)
+        )
     for number in range(PRINCIPALS):
         given_to = index_pb2.GrantScopeRequest(tenant=TENANT, principal_id=f"p{number}", scope=DESK, reason="first")
-        await site.call("operator", given_to)
+        await site.call("operator", given_to, FURNISH_S)
     kinds = (purge_pb2.HOLDER_KIND_SEGMENT_STORE, purge_pb2.HOLDER_KIND_DOCUMENT_STORE)
     for holder, kind in zip(HOLDERS, kinds, strict=True):
         registered = purge_pb2.RegisterHolderRequest(tenant=TENANT, holder=holder, kind=kind)
-        await site.call("operator", registered)
+        await site.call("operator", registered, FURNISH_S)
     await site.close()
 
 
@@ -120,7 +124,7 @@ async def _done(site: Site) -> dict[str, bool]:
     found: dict[str, bool] = {}
     request = purge_pb2.ListPurgeOrdersRequest(tenant=TENANT)
     while True:
-        answer = await site.call("operator", request)
+        answer = await site.call("operator", request, FURNISH_S)
         assert isinstance(answer, purge_pb2.ListPurgeOrdersResponse)
         found |= {order.order_id: order.done for order in answer.orders}
         request.page_token = answer.next_page_token

@@ -41,11 +41,11 @@ class Site:
         self._channels: dict[str, grpc.aio.Channel] = {}
         self.agent = AsyncClient(sockets["agent"], tenant=TENANT, deadline_s=DEADLINE_S)
 
-    async def call(self, identity: str, request: Message) -> Message:
+    async def call(self, identity: str, request: Message, within_s: float = DEADLINE_S) -> Message:
         """The answer to a plain call. Raises grpc.aio.AioRpcError."""
         name, answer = METHODS[type(request).__name__]
         ask: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel(identity).unary_unary(name)
-        return answer.FromString(await ask(request.SerializeToString(), timeout=DEADLINE_S))
+        return answer.FromString(await ask(request.SerializeToString(), timeout=within_s))
 
     async def watched(self, holder: str, resume_token: str = "") -> purge_pb2.WatchPurgeOrdersResponse | None:
         """The first message of a holder's stream; None where there is none soon."""
