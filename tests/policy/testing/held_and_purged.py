@@ -24,7 +24,7 @@ def held_and_purged() -> Iterator[Step]:
     yield {"acknowledge": {"holder": "holder", "order": "gone"}, "refused": True}
     yield {"purge-order": {"order": "gone", "items": {"HELD": 1}, "done": False}}
     yield {"register-holder": {"holder": "shelves", "kind": "DOCUMENT_STORE", "sources": ["handbook"]}}
-    yield {"purge-order": {"order": "gone", "items": {"HELD": 2}}}
+    yield {"purge-order": {"order": "gone", "items": {"HELD": 3}}}
     yield {"lift-hold": "case"}
     yield {"lift-hold": "case", "refused": True}
     yield from _shown("answer")

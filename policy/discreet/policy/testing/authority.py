@@ -31,13 +31,14 @@ def revoke(index: Index, step: RevokeStep, named: Named, retention: Retention) -
     if not fresh and not marks:
         _repeat(index, step, due, [revoke for one in records if (revoke := standing.revoke_of(one)) is not None])
         return
-    segments = _resting(index, fresh)
-    if len(fresh) + len(segments) > retention.dry_run_above and not step.dry_run:
+    segments, built = _resting(index, fresh), _built(index, fresh)
+    if len(fresh) + len(built) + len(segments) > retention.dry_run_above and not step.dry_run:
         raise Refusal(f"dry_run_digest: more than {retention.dry_run_above} versions and segments are covered")
     order_id = f"order-{len(index.purges.orders) + 1}"
     revoked = Revoke("operator", "test", step.ticket, index.now, due, index.seq + 1, order_id)
     _write(index, step, fresh, revoked)
-    index.purges.order(Order(order_id, due, retention.recheck_after_us, tuple(_items(fresh, segments))))
+    index.buried_digests |= {record.digest for record in (*fresh, *built)}
+    index.purges.order(Order(order_id, due, retention.recheck_after_us, tuple(_items((*fresh, *built), segments))))
     index.names["order", step.called] = order_id
 
 
@@ -70,8 +71,14 @@ def _resting(index: Index, records: Iterable[RecordFacts]) -> list[LedgerFacts]:
     return [entry for entry in index.ledger.values() if not refs.isdisjoint(entry.roots)]
 
 
+def _built(index: Index, records: Iterable[RecordFacts]) -> list[RecordFacts]:
+    """Returns what was built on the records: not revoked with them, but its copies go and its content stays out."""
+    refs, standing = {record.ref for record in records}, index.standing
+    above = [one for ref, one in index.records.items() if ref not in refs and not refs.isdisjoint(one.roots)]
+    return [record for record in above if standing.revoke_of(record) is None]
+
+
 def _write(index: Index, step: RevokeStep, fresh: list[RecordFacts], revoked: Revoke) -> None:
-    index.buried_digests |= {record.digest for record in fresh}
     if step.source is not None:
         index.revoked_sources[step.source] = revoked
         index.stood()

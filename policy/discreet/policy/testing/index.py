@@ -72,8 +72,9 @@ class Index:
         self.stood_at = self.seq
 
     def is_held(self, item: Item) -> bool:
-        """True where a hold covers the record, or anything that the segment rests on."""
-        refs = (item.ref,) if item.kind is PurgeItemKind.RECORD else self.ledger[item.ledger_id].roots
+        """True where a hold covers the record, or anything that it was built on, or that the segment rests on."""
+        record = item.kind is PurgeItemKind.RECORD
+        refs = (item.ref, *self.records[item.ref].roots) if record else self.ledger[item.ledger_id].roots
         standing = self.standing
         return any(standing.holds_on(self.records[ref]) for ref in refs if ref in self.records)
 
