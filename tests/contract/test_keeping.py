@@ -136,6 +136,8 @@ DAMAGE: Sequence[tuple[str, Sequence[str]]] = (
         "withdrawals end a grant that was never given",
         ["DELETE FROM grant_event WHERE generation = 1 AND NOT withdrawn"],
     ),
+    ("confirmed as shown that were never committed", ["INSERT INTO ledger_shown VALUES ('no', 'acme', 1, 'r')"]),
+    ("tombstones were lifted", ["INSERT INTO tombstone_lift VALUES ('no', 1, 'a', 'r', 't', 1)"]),
     ("policy revisions are missing", ["DELETE FROM policy_revision"]),
     ("receipt keys are missing", ["DELETE FROM receipt_key"]),
     ("a table that is not Discreet's: theirs", ["CREATE TABLE theirs (x integer)"]),

@@ -63,6 +63,28 @@ CHECKS = (
         "decisions have no audit row",
     ),
     Check(
+        "SELECT count(*) FROM ledger_shown s WHERE NOT EXISTS"
+        " (SELECT 1 FROM ledger l WHERE l.ledger_id = s.ledger_id AND l.tenant = s.tenant)",
+        "segments were confirmed as shown that were never committed",
+    ),
+    Check(
+        "SELECT (SELECT count(*) FROM tombstone_lift l WHERE NOT EXISTS"
+        " (SELECT 1 FROM tombstone t WHERE t.tombstone_id = l.tombstone_id))"
+        " + (SELECT count(*) FROM approval_end e WHERE NOT EXISTS"
+        " (SELECT 1 FROM approval a WHERE a.approval_id = e.approval_id))",
+        "tombstones were lifted, or approvals settled, that are not there",
+    ),
+    Check(
+        "SELECT count(*) FROM purge_item i WHERE i.ledger_id <> '' AND NOT EXISTS"
+        " (SELECT 1 FROM ledger l WHERE l.ledger_id = i.ledger_id AND l.tenant = i.tenant)",
+        "purge orders cover segments that were never committed",
+    ),
+    Check(
+        "SELECT count(*) FROM purge_part p WHERE p.answers <> (SELECT count(*) FROM purge_answer a"
+        " WHERE a.order_id = p.order_id AND a.item = p.item AND a.holder = p.holder)",
+        "parts of purge orders do not stand where their answers say",
+    ),
+    Check(
         "SELECT abs((SELECT count(*) FROM policy_revision) - (SELECT policy_revision FROM authority))"
         " + abs((SELECT coalesce(max(number), 0) FROM policy_revision) - (SELECT policy_revision FROM authority))",
         "policy revisions are missing, or more than were published",
