@@ -98,17 +98,17 @@ def _with_options(command: Callable[P, R], root: bool) -> Callable[P, R]:
         click.option("--socket-dir", metavar="DIR", envvar=env("SOCKET_DIR"), callback=_store("socket_dir"),
                      expose_value=False, hidden=not root, help="Directory of the server's sockets."),
         click.option("--target", metavar="TARGET", envvar=env("TARGET"), callback=_store("target"), expose_value=False,
-                     hidden=not root, help="gRPC target in place of a socket, for example 127.0.0.1:7070."),
+                     hidden=not root, help="gRPC target in place of a socket, for example 127.0.0.1:7411."),
         click.option("--identity", metavar="NAME", envvar=env("IDENTITY"), callback=_store("identity"),
                      expose_value=False, hidden=not root, help="Identity to call as (default: the role needed)."),
         click.option("--tenant", metavar="TENANT", envvar=env("TENANT"), callback=_store("tenant"), expose_value=False,
-                     help="Tenant; may be left out where the identity has exactly one."),
+                     help="Tenant (default: the identity's only one)."),
         click.option("-o", "--output", type=click.Choice(OUTPUTS), callback=_store("output"), expose_value=False,
                      help="How to print (default: pretty)."),
         click.option("--locale", type=click.Choice(LOCALES), callback=_store("locale"), expose_value=False,
                      hidden=not root, help="Language of the disclosure texts (default: en)."),
         click.option("--deadline", type=float, metavar="SECONDS", callback=_deadline, expose_value=False,
-                     hidden=not root, help=f"How long a call may take (default: {DEADLINE_S:g})."),
+                     hidden=not root, help=f"Longest time for a call (default: {DEADLINE_S:g})."),
     ]  # fmt: skip
     return functools.reduce(lambda inner, option: option(inner), reversed(options), command)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def audit() -> None:
-    """Query decisions, explain one."""
+    """List decisions, explain one."""
 
 
 _QUERY_EPILOG = """\b
@@ -25,21 +25,21 @@ Examples:
 
 
 @audit.command(epilog=_QUERY_EPILOG)
-@click.option("--principal", default="", help="Asked for this principal.")
-@click.option("--session", default="", help="In this session.")
-@click.option("--record", default="", help="Resting on this record.")
-@click.option("--source", default="", help="Resting on a record of this source.")
+@click.option("--principal", default="", metavar="PRINCIPAL_ID", help="Asked for this principal.")
+@click.option("--session", default="", metavar="SESSION_ID", help="In this session.")
+@click.option("--record", default="", metavar="RECORD_ID", help="Resting on this record.")
+@click.option("--source", default="", metavar="LABEL", help="Resting on a record of this source.")
 @click.option("--verdict", default="", metavar="ALLOW|WITHHOLD|PURGE", help="With this verdict.")
-@click.option("--reason", default="", help="For this reason, for example SUPERSEDED.")
-@click.option("--rule", default="", help="Decided by this rule.")
+@click.option("--reason", default="", metavar="REASON", help="For this reason, for example SUPERSEDED.")
+@click.option("--rule", default="", metavar="RULE_ID", help="Decided by this rule.")
 @click.option("--moment", default="", metavar="RETRIEVE|PUBLISH|REPLAY|EXPORT", help="At this moment.")
-@click.option("--since", default="", help="From then on: RFC 3339, or a span back such as 2h.")
-@click.option("--until", default="", help="Up to then: RFC 3339, or a span back such as 30m.")
+@click.option("--since", default="", metavar="TIME", help="From then on: RFC 3339, or a span back such as 2h.")
+@click.option("--until", default="", metavar="TIME", help="Up to then: RFC 3339, or a span back such as 30m.")
 @click.option("--revision", type=click.IntRange(0), default=0, help="Under this policy revision.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="At most so many.")
 @shared_options
 def query(limit: int, **filters: str | int) -> None:
-    """Decisions that match all filters given, newest first."""
+    """List the decisions that match all filters given, newest first."""
     settings = current()
     request = _request(settings.tenant, filters)
     from discreet.cli.connection import connect
@@ -95,7 +95,7 @@ def _page(line: "Line", request: "QueryDecisionsRequest", size: int, token: str)
 @click.argument("decision_id")
 @shared_options
 def explain(decision_id: str) -> None:
-    """One decision whole: the gates in their order, the facts with their revisions, the rule."""
+    """Explain one decision: the gates in their order, the facts with their revisions, the rule."""
     settings = current()
     from discreet.cli.connection import connect
     from discreet.cli.printing import print_tree

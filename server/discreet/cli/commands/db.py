@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def db() -> None:
-    """Look a database over, upgrade it, back it up, adopt one that was restored or failed over."""
+    """Check a database, upgrade it, back it up, adopt one that was restored or failed over."""
 
 
 def _db_option(command: "Callable[..., None]") -> "Callable[..., None]":
     return click.option(
         "--db", "url", metavar="FILE|URL", default="discreet.db", show_default=True,
-        help="SQLite file, or postgresql://...",
+        help="SQLite file, or URL of a PostgreSQL database.",
     )(command)  # fmt: skip
 
 
@@ -135,8 +135,10 @@ says what was lost, and that server takes the database. A server that saw more t
 @db.command(epilog=_ADOPT_EPILOG)
 @_db_option
 @click.option("--state", metavar="DIR", help="Where the server keeps its high-water mark (default: as for serve).")
-@click.option("--reason", required=True, help="Why; goes into the audit.")
-@click.option("--actor", default="", help="Who answers for it (default: the user of this system); into the audit.")
+@click.option("--reason", required=True, help="Why; it is recorded.")
+@click.option(
+    "--actor", default="", metavar="NAME", help="Who answers for it; it is recorded (default: the user of this system)."
+)
 @shared_options
 def adopt(url: str, state: str | None, reason: str, actor: str) -> None:
     """Accept a database that may have lost something: it gets a new epoch, and the audit says what was lost."""

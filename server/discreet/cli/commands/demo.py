@@ -6,7 +6,7 @@ from discreet.cli.settings import shared_options
 
 
 @click.command(
-    epilog="\b\nExample:\n  discreet demo\n  discreet demo --keep   (then look around with the commands it prints)"
+    epilog="\b\nExamples:\n  discreet demo\n  discreet demo --keep   # then look around with the commands it prints"
 )
 @click.option("--keep", is_flag=True, help="Leave the server running at the end, until Ctrl-C.")
 @shared_options

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def grant() -> None:
-    """Give principals scopes, take them back, list them."""
+    """Give principals scopes, withdraw them, list them."""
 
 
 def _timestamp(value: str) -> "Timestamp":
@@ -35,8 +35,8 @@ def _timestamp(value: str) -> "Timestamp":
 )
 @click.argument("principal_id")
 @click.argument("scope")
-@click.option("--not-before", help="Valid from then on: RFC 3339, or a span ahead such as +1d.")
-@click.option("--expires", help="Valid until then: RFC 3339, or a span ahead such as +90d.")
+@click.option("--not-before", metavar="TIME", help="Valid from then on: RFC 3339, or a span ahead such as +1d.")
+@click.option("--expires", metavar="TIME", help="Valid until then: RFC 3339, or a span ahead such as +90d.")
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @shared_options
 def add(principal_id: str, scope: str, not_before: str | None, expires: str | None, reason: str) -> None:
@@ -69,7 +69,7 @@ def add(principal_id: str, scope: str, not_before: str | None, expires: str | No
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @shared_options
 def withdraw(principal_id: str, scope: str, reason: str) -> None:
-    """Take a scope back, at once."""
+    """Withdraw a scope from a principal, at once."""
     settings = current()
     from discreet.cli.connection import connect
     from discreet.cli.printing import note, print_tree

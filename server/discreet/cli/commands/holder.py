@@ -21,14 +21,18 @@ The secret of a webhook is printed once, and anew when the address changes.
 
 @click.group()
 def holder() -> None:
-    """Register those who keep copies, end that, list them."""
+    """Register holders, who keep copies of what is disclosed; remove them, list them."""
 
 
 @holder.command(epilog=_REGISTER_EPILOG)
 @click.argument("name")
 @click.option("--keeps", type=click.Choice(("segments", "documents")), required=True, help="What it keeps.")
 @click.option(
-    "--source", "sources", multiple=True, metavar="LABEL", help="A source whose documents it keeps; else all."
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="LABEL",
+    help="A source whose documents it keeps (default: every source).",
 )
 @click.option("--webhook", default="", metavar="URL", help="Where items are posted to: https, or http on loopback.")
 @shared_options

@@ -166,8 +166,8 @@ def states(record: "Record") -> str:
 
 
 @index.command("list", epilog="\b\nExample:\n  discreet --tenant marlowe index list --label peps --current -o jsonl")
-@click.option("--label", default="", help="Only records of this source.")
-@click.option("--record", "record_id", default="", help="All versions of this record.")
+@click.option("--label", default="", metavar="LABEL", help="Only records of this source.")
+@click.option("--record", "record_id", default="", metavar="RECORD_ID", help="Only versions of this record.")
 @click.option("--current", "current_only", is_flag=True, help="Only current versions.")
 @click.option("--limit", type=click.IntRange(1, LIST_MAX), default=100, show_default=True, help="At most so many.")
 @shared_options

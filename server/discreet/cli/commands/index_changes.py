@@ -84,7 +84,9 @@ Examples:
 @click.argument("record_id")
 @click.argument("version")
 @click.option(
-    "--until", help="It ends by itself then: RFC 3339, or a span ahead such as +2h. Else only `resume` ends it."
+    "--until",
+    metavar="TIME",
+    help="It ends by itself then: RFC 3339, or a span ahead such as +2h. Else only `resume` ends it.",
 )
 @_reason
 @shared_options
@@ -149,7 +151,7 @@ def scopes(record_id: str, version: str, scopes: tuple[str, ...], nobody: bool, 
 @click.command(epilog="\b\nExample:\n  discreet index assess pep-0020 33 --until +90d --reason 'reviewed by the desk'")
 @click.argument("record_id")
 @click.argument("version")
-@click.option("--until", help="Eligible until then: RFC 3339, or a span ahead such as +90d.")
+@click.option("--until", metavar="TIME", help="Eligible until then: RFC 3339, or a span ahead such as +90d.")
 @click.option("--unknown", is_flag=True, help="Eligibility is unknown from now on.")
 @_reason
 @shared_options

@@ -36,7 +36,7 @@ Importing never removes anything; importing again changes nothing.
 @click.option("--resume", is_flag=True, help="Go on behind the last line that the server acknowledged.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
 @click.option("--batch", type=click.IntRange(1, 500), default=500, show_default=True, help="Records a call.")
-@click.option("--checkpoint", "place", metavar="PATH", help="Where to note how far it got (default: beside FILE).")
+@click.option("--checkpoint", "place", metavar="FILE", help="Where to note how far it got (default: beside FILE).")
 @click.option("--no-checkpoint", is_flag=True, help="Note nothing; --resume is then not possible.")
 @shared_options
 @click.pass_context

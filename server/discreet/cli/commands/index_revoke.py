@@ -23,6 +23,7 @@ Examples:
 
 Everything else only hides; this makes every stored copy one to be purged, and cannot be taken back for what it covers.
 A file names one version a line: record_id and version, apart by a space or a comma, or as JSON.
+The --query options together are one query: it takes what fits all of them at that moment, and nothing that comes later.
 """
 _QUERY = {"label": "source_label", "prefix": "record_id_prefix", "scope": "scope", "collector": "collector"}
 
@@ -34,18 +35,30 @@ _QUERY = {"label": "source_label", "prefix": "record_id_prefix", "scope": "scope
 @click.option(
     "--source", default="", metavar="LABEL", help="A whole source, with whatever would be registered under it."
 )
-@click.option("--file", "file", metavar="FILE|-", help="The versions that a file names.")
-@click.option("--query-label", default="", metavar="LABEL", help="What a query finds now: records of this source,")
-@click.option("--query-prefix", default="", metavar="TEXT", help="... whose ids begin with this text,")
-@click.option("--query-scope", default="", metavar="SCOPE", help="... that have this scope,")
-@click.option("--query-collector", default="", metavar="NAME", help="... registered by this collector,")
-@click.option("--query-as-of-before", metavar="TIME", help="... that speak of a time before this one (90d: days ago),")
-@click.option("--query-attribute", multiple=True, metavar="NAME=VALUE", help="... whose attribute has this value.")
+@click.option("--file", "file", metavar="FILE|-", help="The versions that a file names, or standard input.")
+@click.option("--query-label", default="", metavar="LABEL", help="Query: records of this source.")
+@click.option("--query-prefix", default="", metavar="TEXT", help="Query: records whose ids begin with this text.")
+@click.option("--query-scope", default="", metavar="SCOPE", help="Query: records that have this scope.")
+@click.option("--query-collector", default="", metavar="NAME", help="Query: records that this collector registered.")
+@click.option(
+    "--query-as-of-before",
+    metavar="TIME",
+    help="Query: records that speak of a time before this one; RFC 3339, or a span back such as 90d.",
+)
+@click.option(
+    "--query-attribute", multiple=True, metavar="NAME=VALUE", help="Query: records with this value of an attribute."
+)
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @click.option("--ticket", required=True, help="The ticket that asked for it.")
-@click.option("--purge-not-before", help="Withhold at once, purge from then on: RFC 3339 or a span ahead such as +2d.")
+@click.option(
+    "--purge-not-before",
+    metavar="TIME",
+    help="Withhold at once, purge from then on: RFC 3339 or a span ahead such as +2d.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--dry-run-digest", default="", help="The digest that the dry run gave; refused where it differs.")
+@click.option(
+    "--dry-run-digest", default="", metavar="DIGEST", help="The digest that the dry run gave; refused where it differs."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @shared_options
 def revoke(

@@ -20,7 +20,7 @@ Next:
 
 @click.group()
 def policy() -> None:
-    """Start a policy set, check it, test it; no server is needed."""
+    """Start a policy set, check it, lay it out, test it, explain what it decides."""
 
 
 policy.add_command(fmt)

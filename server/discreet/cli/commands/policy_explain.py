@@ -37,9 +37,14 @@ file says under `ledger` what was shown before. Exit code: 0 all ALLOW, 10 somet
 )
 @click.option("--environment", default="", metavar="NAME", help="Environment of the policy set, where it declares any.")
 @click.option(
-    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Index, grants and clock of a PolicyTest."
+    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Take facts, grants and clock from a PolicyTest."
 )
-@click.option("--server", "from_server", is_flag=True, help="Take facts from a running server, and this clock.")
+@click.option(
+    "--server",
+    "from_server",
+    is_flag=True,
+    help="Take facts and grants from a running server, and the time from this machine.",
+)
 @click.option("--caller", default="agent", metavar="NAME", help="The identity that asks (default: agent).")
 @click.option("--at", metavar="TIME", help="The time to decide at, in place of the clock.")
 @shared_options

@@ -40,7 +40,10 @@ class _Testing(click.Group):
 
 @click.group(cls=_Testing)
 def test() -> None:
-    """Run the tests of a policy set (*_test.yaml), or write one from a recorded decision."""
+    """Run the tests of a policy set (*_test.yaml), or write one from a recorded decision.
+
+    `test DIRECTORY` is `test run DIRECTORY`.
+    """
 
 
 @test.command(_RUN, epilog=_EPILOG)
@@ -49,7 +52,9 @@ def test() -> None:
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML.")
 @click.option("--coverage", is_flag=True, help="Say which rules, and which parts of their conditions, the tests saw.")
 @click.option("--threshold", type=click.FloatRange(0, 100), metavar="N", help="Percent that must be covered.")
-@click.option("--mutate", is_flag=True, help="Change each rule and each part of a condition: would a test notice?")
+@click.option(
+    "--mutate", is_flag=True, help="Change each rule and each part of a condition; say which changes no test notices."
+)
 @click.option("--strict", is_flag=True, help="Warnings of the set count as problems.")
 @click.option("--watch", is_flag=True, help="Run again whenever a file changes, until Ctrl-C.")
 @shared_options
@@ -80,7 +85,13 @@ def run(
 @test.command(
     epilog="\b\nExample:\n  discreet --tenant acme policy test new --from 0196c2f4-... > policies/seen_test.yaml"
 )
-@click.option("--from", "decision_id", required=True, metavar="DECISION_ID", help="As an answer or the audit names it.")
+@click.option(
+    "--from",
+    "decision_id",
+    required=True,
+    metavar="DECISION_ID",
+    help="The decision, as an answer or the audit names it.",
+)
 @click.option("--into", type=click.Path(path_type=Path), metavar="FILE", help="Write a new file; else print it.")
 @shared_options
 def new(decision_id: str, into: Path | None) -> None:

@@ -66,8 +66,8 @@ def _part_row(part: "PurgePart") -> tuple[str, ...]:
 
 
 @purge.command(epilog="\b\nExample:\n  discreet --tenant marlowe purge orders --open")
-@click.option("--open", "open_only", is_flag=True, help="Those that are not done.")
-@click.option("--overdue", is_flag=True, help="Those with an item past its due time.")
+@click.option("--open", "open_only", is_flag=True, help="Only orders that are not done.")
+@click.option("--overdue", is_flag=True, help="Only orders with an item past its due time.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="At most so many.")
 @shared_options
 def orders(open_only: bool, overdue: bool, limit: int) -> None:
@@ -110,7 +110,7 @@ def _order_row(order: "PurgeOrder") -> tuple[str, ...]:
 
 @purge.command(epilog="\b\nExample:\n  discreet --tenant marlowe purge items 0192f0c1-... --holder threads")
 @click.argument("order_id")
-@click.option("--holder", default="", help="One holder's part alone.")
+@click.option("--holder", default="", metavar="NAME", help="Only the part of this holder.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="At most so many.")
 @shared_options
 def items(order_id: str, holder: str, limit: int) -> None:

@@ -25,26 +25,35 @@ with its socket, for one developer on one machine. Stop it with SIGTERM: calls u
 
 @click.command(epilog=_EPILOG)
 @click.option("--policy", metavar="DIR|URL", help="Policy set: a directory, or the URL of a Git repository.")
-@click.option("--ref", help="Branch, tag, full ref or commit (default: HEAD).")
+@click.option("--ref", metavar="REF", help="Branch, tag, full ref or commit (default: HEAD).")
 @click.option("--policy-path", metavar="DIR", help="With a URL: the directory of the policy set in the repository.")
 @click.option("--environment", metavar="NAME", help="Environment of the policy set, where it declares any.")
-@click.option("--dirty", is_flag=True, default=None, help="Serve the files of DIR as they are.")
-@click.option("--db", metavar="FILE|URL", help="SQLite file, or postgresql://... (default: discreet.db).")
-@click.option("--state", "state_dir", metavar="DIR", help="Directory for clones of policies and the high-water mark.")
+@click.option(
+    "--dirty", is_flag=True, default=None, help="Serve the files of DIR as they stand, whatever is committed."
+)
+@click.option("--db", metavar="FILE|URL", help="SQLite file, or URL of a PostgreSQL database (default: discreet.db).")
+@click.option(
+    "--state", "state_dir", metavar="DIR",
+    help="Directory for clones of policies and the high-water mark (default: the user's state directory).",
+)  # fmt: skip
 @click.option("--listen", multiple=True, metavar="IDENTITY=127.0.0.1:PORT", help="Also listen on loopback as IDENTITY.")
 @click.option("--metrics", metavar="127.0.0.1:PORT", help="Serve metrics in the Prometheus format at /metrics.")
 @click.option("--metrics-public", is_flag=True, help="Let --metrics be served beyond loopback, to whoever reaches it.")
 @click.option(
     "--approve-by-two",
     metavar="CHANGE,...",
-    help="Need a second operator for these: revoke, lift-hold, lift-tombstone.",
+    help="Changes that need a second operator: revoke, lift-hold, lift-tombstone (default: none).",
 )
 @click.option("--config", metavar="FILE", help="Configuration file; options win over it.")
-@click.option("--instance", metavar="NAME", help="Name of this process in answers and audit.")
-@click.option("--poll", "poll_s", type=float, metavar="SECONDS", help="How often the policy's source is read.")
-@click.option("--log-format", type=click.Choice(["console", "json"]), help="Form of the log lines.")
+@click.option("--instance", metavar="NAME", help="Name of this process in answers and audit (default: a random one).")
 @click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Least level that is logged."
+    "--poll", "poll_s", type=float, metavar="SECONDS", help="Time between two looks for new policies (default: 1)."
+)
+@click.option("--log-format", type=click.Choice(["console", "json"]), help="Form of the log lines (default: console).")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="Lowest level that is logged (default: info).",
 )
 @shared_options
 def serve(
@@ -56,7 +65,7 @@ def serve(
     approve_by_two: str | None,
     **options: str | bool | float | None,
 ) -> None:
-    """Run the server."""
+    """Run the server until it is told to stop."""
     settings = current()
     from discreet.server.app import run
     from discreet.server.config import load_config, parse_by_two, parse_listen, parse_metrics

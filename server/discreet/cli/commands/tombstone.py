@@ -17,8 +17,8 @@ def tombstone() -> None:
 
 
 @tombstone.command("list", epilog="\b\nExample:\n  discreet tombstone list --record pep-0020")
-@click.option("--record", "record_id", default="", help="Only those of this record.")
-@click.option("--digest", default="", help="Only those of this content.")
+@click.option("--record", "record_id", default="", metavar="RECORD_ID", help="Only those of this record.")
+@click.option("--digest", default="", metavar="DIGEST", help="Only those of this content.")
 @click.option("--lifted", is_flag=True, help="Also those that were lifted.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="At most so many.")
 @shared_options
