@@ -9,9 +9,11 @@ from __future__ import annotations
 import ctypes
 import datetime as dt
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 from cel_expr_python import cel
@@ -194,9 +196,37 @@ class Tally:
 def explained(message: str, text: str) -> bool:
     """Says whether the list of known differences covers an error of ours where the oracle has a value.
 
-    Of several errors only one is reported, so the errors of the parts are looked at as well.
+    Of several errors only one is reported, so those of the parts, and those that were absorbed, are looked at as well.
     """
-    return any(known.search(f"{each} in {text}") for each in (message, *_errors_of_parts(text)) for known in MESSAGES)
+    errors = (message, *_errors_of_parts(text), *_absorbed(text))
+    return any(known.search(f"{each} in {text}") for each in errors for known in MESSAGES)
+
+
+def _absorbed(text: str) -> list[str]:
+    """Returns the messages of all errors that an evaluation met on its way, in the bodies of macros too."""
+    met: list[str] = []
+
+    def traced(_frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "exception" and isinstance(arg[1], EvaluationError):
+            met.append(str(arg[1]))
+        return traced
+
+    try:
+        root = parse(text, LIMITS)
+        checker = Checker(SCHEMA)
+        checker.check(root, {})
+        run = Compiler(SCHEMA, checker.types).compile(root, {})
+    except CelError:
+        return met
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        run({"d": DATA}, Budget(PLENTY, PLENTY))
+    except (CelError, ConditionFailure):
+        pass
+    finally:
+        sys.settrace(before)
+    return met
 
 
 def _errors_of_parts(text: str) -> Iterator[str]:
