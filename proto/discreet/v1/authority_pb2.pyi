@@ -30,7 +30,7 @@ class _TombstoneKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tombsto
     TOMBSTONE_KIND_UNSPECIFIED: _TombstoneKind.ValueType  # 0
     """Never sent."""
     TOMBSTONE_KIND_DIGEST: _TombstoneKind.ValueType  # 1
-    """The content of a revoked version, under any name."""
+    """The content of a revoked version, or of one that was built on it, under any name."""
     TOMBSTONE_KIND_RECORD: _TombstoneKind.ValueType  # 2
     """New versions of a record all of whose versions were revoked."""
     TOMBSTONE_KIND_SOURCE: _TombstoneKind.ValueType  # 3
@@ -42,7 +42,7 @@ class TombstoneKind(_TombstoneKind, metaclass=_TombstoneKindEnumTypeWrapper):
 TOMBSTONE_KIND_UNSPECIFIED: TombstoneKind.ValueType  # 0
 """Never sent."""
 TOMBSTONE_KIND_DIGEST: TombstoneKind.ValueType  # 1
-"""The content of a revoked version, under any name."""
+"""The content of a revoked version, or of one that was built on it, under any name."""
 TOMBSTONE_KIND_RECORD: TombstoneKind.ValueType  # 2
 """New versions of a record all of whose versions were revoked."""
 TOMBSTONE_KIND_SOURCE: TombstoneKind.ValueType  # 3
@@ -323,7 +323,7 @@ class Tombstone(_message.Message):
     """True where it was lifted: it refuses nothing any more."""
     @_builtins.property
     def record(self) -> _common_pb2.RecordRef:
-        """DIGEST: the revoked version. RECORD: the record, without version. SOURCE: unset."""
+        """DIGEST: the version. RECORD: the record, without version. SOURCE: unset."""
 
     @_builtins.property
     def placed_at(self) -> _timestamp_pb2.Timestamp:
@@ -615,7 +615,7 @@ class ApproveRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     approval_id: _builtins.str
-    """The approval that is awaited."""
+    """The approval that is awaited. NOT_FOUND where the tenant has none of that id."""
     reason: _builtins.str
     """Why; 1 to 1,024 bytes, recorded."""
     def __init__(
@@ -671,7 +671,7 @@ class RejectRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     approval_id: _builtins.str
-    """The approval that is awaited."""
+    """The approval that is awaited. NOT_FOUND where the tenant has none of that id."""
     reason: _builtins.str
     """Why; 1 to 1,024 bytes, recorded."""
     def __init__(

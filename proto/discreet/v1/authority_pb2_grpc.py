@@ -85,14 +85,14 @@ class AuthorityServiceServicer:
 
     def Freeze(self, request, context):
         """Withholds a source, a tenant or everything, at once and for a time. Deletes nothing. Operator; a freeze of everything
-        needs an identity that is entitled to all tenants.
+        needs an identity that is entitled to all tenants. FAILED_PRECONDITION where 1,000 stand for the tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Unfreeze(self, request, context):
-        """Ends a freeze before its time. Operator.
+        """Ends a freeze before its time. Operator; that of everything needs an identity that is entitled to all tenants.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,13 +130,15 @@ class AuthorityServiceServicer:
     def Approve(self, request, context):
         """Carries out a change that another operator asked for, if it still covers exactly what it covered then. PERMISSION_DENIED
         for the operator who asked. FAILED_PRECONDITION where it was settled, has expired, or would cover something else now.
+        Operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Reject(self, request, context):
-        """Drops a change that waits; whoever asked for it may do so too. Operator.
+        """Drops a change that waits; whoever asked for it may do so too. FAILED_PRECONDITION where it was settled or has expired.
+        Operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,10 +37,10 @@ class AuthorityServiceStub:
     def __new__(cls, channel: _aio.Channel) -> AuthorityServiceAsyncStub: ...
     Freeze: _grpc.UnaryUnaryMultiCallable[_authority_pb2.FreezeRequest, _authority_pb2.FreezeResponse]
     """Withholds a source, a tenant or everything, at once and for a time. Deletes nothing. Operator; a freeze of everything
-    needs an identity that is entitled to all tenants.
+    needs an identity that is entitled to all tenants. FAILED_PRECONDITION where 1,000 stand for the tenant.
     """
     Unfreeze: _grpc.UnaryUnaryMultiCallable[_authority_pb2.UnfreezeRequest, _authority_pb2.UnfreezeResponse]
-    """Ends a freeze before its time. Operator."""
+    """Ends a freeze before its time. Operator; that of everything needs an identity that is entitled to all tenants."""
     ListFreezes: _grpc.UnaryUnaryMultiCallable[_authority_pb2.ListFreezesRequest, _authority_pb2.ListFreezesResponse]
     """Freezes that stand. Operator or auditor."""
     ListTombstones: _grpc.UnaryUnaryMultiCallable[_authority_pb2.ListTombstonesRequest, _authority_pb2.ListTombstonesResponse]
@@ -54,9 +54,12 @@ class AuthorityServiceStub:
     Approve: _grpc.UnaryUnaryMultiCallable[_authority_pb2.ApproveRequest, _authority_pb2.ApproveResponse]
     """Carries out a change that another operator asked for, if it still covers exactly what it covered then. PERMISSION_DENIED
     for the operator who asked. FAILED_PRECONDITION where it was settled, has expired, or would cover something else now.
+    Operator.
     """
     Reject: _grpc.UnaryUnaryMultiCallable[_authority_pb2.RejectRequest, _authority_pb2.RejectResponse]
-    """Drops a change that waits; whoever asked for it may do so too. Operator."""
+    """Drops a change that waits; whoever asked for it may do so too. FAILED_PRECONDITION where it was settled or has expired.
+    Operator.
+    """
 
 @_typing.type_check_only
 class AuthorityServiceAsyncStub(AuthorityServiceStub):
@@ -67,10 +70,10 @@ class AuthorityServiceAsyncStub(AuthorityServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Freeze: _aio.UnaryUnaryMultiCallable[_authority_pb2.FreezeRequest, _authority_pb2.FreezeResponse]  # type: ignore[assignment]
     """Withholds a source, a tenant or everything, at once and for a time. Deletes nothing. Operator; a freeze of everything
-    needs an identity that is entitled to all tenants.
+    needs an identity that is entitled to all tenants. FAILED_PRECONDITION where 1,000 stand for the tenant.
     """
     Unfreeze: _aio.UnaryUnaryMultiCallable[_authority_pb2.UnfreezeRequest, _authority_pb2.UnfreezeResponse]  # type: ignore[assignment]
-    """Ends a freeze before its time. Operator."""
+    """Ends a freeze before its time. Operator; that of everything needs an identity that is entitled to all tenants."""
     ListFreezes: _aio.UnaryUnaryMultiCallable[_authority_pb2.ListFreezesRequest, _authority_pb2.ListFreezesResponse]  # type: ignore[assignment]
     """Freezes that stand. Operator or auditor."""
     ListTombstones: _aio.UnaryUnaryMultiCallable[_authority_pb2.ListTombstonesRequest, _authority_pb2.ListTombstonesResponse]  # type: ignore[assignment]
@@ -84,9 +87,12 @@ class AuthorityServiceAsyncStub(AuthorityServiceStub):
     Approve: _aio.UnaryUnaryMultiCallable[_authority_pb2.ApproveRequest, _authority_pb2.ApproveResponse]  # type: ignore[assignment]
     """Carries out a change that another operator asked for, if it still covers exactly what it covered then. PERMISSION_DENIED
     for the operator who asked. FAILED_PRECONDITION where it was settled, has expired, or would cover something else now.
+    Operator.
     """
     Reject: _aio.UnaryUnaryMultiCallable[_authority_pb2.RejectRequest, _authority_pb2.RejectResponse]  # type: ignore[assignment]
-    """Drops a change that waits; whoever asked for it may do so too. Operator."""
+    """Drops a change that waits; whoever asked for it may do so too. FAILED_PRECONDITION where it was settled or has expired.
+    Operator.
+    """
 
 class AuthorityServiceServicer(metaclass=_abc_1.ABCMeta):
     """Called by operators; auditors look up. Every change is numbered in the one order of the index, answered with the token of
@@ -100,7 +106,7 @@ class AuthorityServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_authority_pb2.FreezeResponse, _abc.Awaitable[_authority_pb2.FreezeResponse]]:
         """Withholds a source, a tenant or everything, at once and for a time. Deletes nothing. Operator; a freeze of everything
-        needs an identity that is entitled to all tenants.
+        needs an identity that is entitled to all tenants. FAILED_PRECONDITION where 1,000 stand for the tenant.
         """
 
     @_abc_1.abstractmethod
@@ -109,7 +115,7 @@ class AuthorityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _authority_pb2.UnfreezeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_authority_pb2.UnfreezeResponse, _abc.Awaitable[_authority_pb2.UnfreezeResponse]]:
-        """Ends a freeze before its time. Operator."""
+        """Ends a freeze before its time. Operator; that of everything needs an identity that is entitled to all tenants."""
 
     @_abc_1.abstractmethod
     def ListFreezes(
@@ -153,6 +159,7 @@ class AuthorityServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_authority_pb2.ApproveResponse, _abc.Awaitable[_authority_pb2.ApproveResponse]]:
         """Carries out a change that another operator asked for, if it still covers exactly what it covered then. PERMISSION_DENIED
         for the operator who asked. FAILED_PRECONDITION where it was settled, has expired, or would cover something else now.
+        Operator.
         """
 
     @_abc_1.abstractmethod
@@ -161,6 +168,8 @@ class AuthorityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _authority_pb2.RejectRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_authority_pb2.RejectResponse, _abc.Awaitable[_authority_pb2.RejectResponse]]:
-        """Drops a change that waits; whoever asked for it may do so too. Operator."""
+        """Drops a change that waits; whoever asked for it may do so too. FAILED_PRECONDITION where it was settled or has expired.
+        Operator.
+        """
 
 def add_AuthorityServiceServicer_to_server(servicer: AuthorityServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

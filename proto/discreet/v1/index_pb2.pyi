@@ -1223,8 +1223,8 @@ Global___MarkUnreachableResponse: _TypeAlias = MarkUnreachableResponse  # noqa: 
 
 @_typing.final
 class RecordQuery(_message.Message):
-    """Which record versions a retention revoke takes, where it is no single one: those that fit every field given; at least one
-    of them is. Expanded once, in the revoke's transaction; what is registered later is not covered.
+    """Which record versions a retention revoke takes, where it is no single one: those that fit every field given; give at least
+    one. Expanded once, in the revoke's transaction; what is registered later is not covered.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1266,8 +1266,8 @@ class RecordQuery(_message.Message):
     """Records registered by this collector."""
     @_builtins.property
     def as_of_before(self) -> _timestamp_pb2.Timestamp:
-        """Records whose `as_of` is before this time. One that states no time, or one that lies ahead, never fits; the answer counts
-        them.
+        """Records whose `as_of` is before this time, which has come. One that states no time, or one that lies ahead, never fits;
+        the answer counts them.
         """
 
     @_builtins.property
@@ -1321,7 +1321,7 @@ class RevokeRetentionRequest(_message.Message):
     """Revokes retention, or says what that would do. Exactly one extent is given (`record` or one of `extent`). Repeating a
     revoke of the same extent with the same ticket and no earlier purge writes nothing; one that covers a version that was
     revoked on other terms leaves that version as it is and says so in `already_revoked`, and where nothing else is covered it
-    is FAILED_PRECONDITION.
+    is FAILED_PRECONDITION. What was revoked takes what was built on it along; that is not revoked itself.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1347,8 +1347,9 @@ class RevokeRetentionRequest(_message.Message):
     """Says what would be done, and does nothing."""
     dry_run_digest: _builtins.str
     """The digest that the dry run gave. Where it differs from what would be done now, nothing is done (FAILED_PRECONDITION).
-    Required where more versions and segments are covered than the RetentionPolicy in force lets pass without
-    (`dry-run-above`; 100 where none is in force).
+    Required where more versions, those built on them included, and segments are covered than the RetentionPolicy in force
+    lets pass without (`dry-run-above`; 100 where none is in force). Not compared in a repeat: where all of the extent was
+    revoked before, on the same terms, the answer is OK and nothing is written, whatever stands here.
     """
     all_versions_of: _builtins.str
     """Every version of a record that there is; new versions of it are refused from then on (TOMBSTONED)."""

@@ -32,7 +32,9 @@ class _HolderKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HolderKind
     HOLDER_KIND_SEGMENT_STORE: _HolderKind.ValueType  # 1
     """Committed segments, and what was made from them: transcripts, exports, summaries. Its items are ledger entries."""
     HOLDER_KIND_DOCUMENT_STORE: _HolderKind.ValueType  # 2
-    """Documents or parts of them: vectors, files, caches. Its items are record versions of its sources."""
+    """Documents or parts of them: vectors, files, caches. Its items are record versions of its sources, revoked or built on
+    what is.
+    """
 
 class HolderKind(_HolderKind, metaclass=_HolderKindEnumTypeWrapper):
     """What a holder keeps."""
@@ -42,7 +44,9 @@ HOLDER_KIND_UNSPECIFIED: HolderKind.ValueType  # 0
 HOLDER_KIND_SEGMENT_STORE: HolderKind.ValueType  # 1
 """Committed segments, and what was made from them: transcripts, exports, summaries. Its items are ledger entries."""
 HOLDER_KIND_DOCUMENT_STORE: HolderKind.ValueType  # 2
-"""Documents or parts of them: vectors, files, caches. Its items are record versions of its sources."""
+"""Documents or parts of them: vectors, files, caches. Its items are record versions of its sources, revoked or built on
+what is.
+"""
 Global___HolderKind: _TypeAlias = HolderKind  # noqa: Y015
 
 class _PurgeItemKind:
@@ -56,7 +60,7 @@ class _PurgeItemKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PurgeIt
     PURGE_ITEM_KIND_SEGMENT: _PurgeItemKind.ValueType  # 1
     """A committed segment: delete every copy, and whatever was made from it."""
     PURGE_ITEM_KIND_RECORD: _PurgeItemKind.ValueType  # 2
-    """A record version: delete every copy, and every part of it."""
+    """A record version, revoked or built on what is: delete every copy, and every part of it."""
 
 class PurgeItemKind(_PurgeItemKind, metaclass=_PurgeItemKindEnumTypeWrapper):
     """What kind of thing an item is."""
@@ -66,7 +70,7 @@ PURGE_ITEM_KIND_UNSPECIFIED: PurgeItemKind.ValueType  # 0
 PURGE_ITEM_KIND_SEGMENT: PurgeItemKind.ValueType  # 1
 """A committed segment: delete every copy, and whatever was made from it."""
 PURGE_ITEM_KIND_RECORD: PurgeItemKind.ValueType  # 2
-"""A record version: delete every copy, and every part of it."""
+"""A record version, revoked or built on what is: delete every copy, and every part of it."""
 Global___PurgeItemKind: _TypeAlias = PurgeItemKind  # noqa: Y015
 
 class _PurgeOutcome:
@@ -163,14 +167,18 @@ class RegisterHolderRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     holder: _builtins.str
-    """The identity that the holder has in the server's configuration. Empty: the calling holder's own."""
+    """The identity that the holder has in the server's configuration, of the role holder and entitled to the tenant; with
+    `webhook_url` also a name that no identity has. Empty: the calling holder's own.
+    """
     kind: Global___HolderKind.ValueType
     """Required."""
     webhook_url: _builtins.str
-    """Where items are posted to, beside the stream: https, or http on loopback. Empty: nowhere. Operator alone."""
+    """Where items are posted to, beside the stream: https, or http on loopback; up to 1,024 bytes. Empty: nowhere.
+    Operator alone.
+    """
     @_builtins.property
     def source_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """DOCUMENT_STORE: the labels of the sources that it keeps; none: all. SEGMENT_STORE: none."""
+        """DOCUMENT_STORE: the labels of the sources that it keeps, at most 256; none: all. SEGMENT_STORE: none."""
 
     def __init__(
         self,
@@ -233,7 +241,7 @@ class RemoveHolderRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     holder: _builtins.str
-    """The holder's identity."""
+    """The holder's name."""
     reason: _builtins.str
     """Why; 1 to 1,024 bytes, recorded."""
     def __init__(
@@ -319,7 +327,7 @@ class Holder(_message.Message):
     POST_FAILURES_FIELD_NUMBER: _builtins.int
     POST_FAILURE_FIELD_NUMBER: _builtins.int
     holder: _builtins.str
-    """Its identity."""
+    """Its name: an identity's, or one that only posts go to."""
     kind: Global___HolderKind.ValueType
     """What it keeps."""
     webhook_url: _builtins.str
@@ -882,7 +890,7 @@ class PurgeOrder(_message.Message):
     ticket: _builtins.str
     """The ticket that asked for it."""
     records: _builtins.int
-    """Record versions in it."""
+    """Record versions in it: those revoked, and those built on them."""
     segments: _builtins.int
     """Committed segments in it."""
     done: _builtins.bool

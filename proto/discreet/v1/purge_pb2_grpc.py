@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class PurgeServiceStub:
-    """Called by holders (what they keep), operators (holds, holders) and auditors (who look up). A retention revoke makes one
-    purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
+    """Called by holders (their own items), operators (holders, holds, orders) and auditors (who look up). A retention revoke makes
+    one purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
     done when every item of every part is. Nothing but a retention revoke makes an order.
     """
 
@@ -95,21 +95,22 @@ class PurgeServiceStub:
 
 
 class PurgeServiceServicer:
-    """Called by holders (what they keep), operators (holds, holders) and auditors (who look up). A retention revoke makes one
-    purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
+    """Called by holders (their own items), operators (holders, holds, orders) and auditors (who look up). A retention revoke makes
+    one purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
     done when every item of every part is. Nothing but a retention revoke makes an order.
     """
 
     def RegisterHolder(self, request, context):
-        """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. Parts in all orders that are not
-        done, and in those that were done before it was registered, are made for it.
+        """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. It gets a part in every order
+        there is, in those that were done too.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveHolder(self, request, context):
-        """Ends a holder's registration: it gets no part in later orders. None of its open parts is closed by it. Operator.
+        """Ends a holder's registration: it gets no part in later orders. None of its open items is closed by it. NOT_FOUND where
+        none of that name is registered. Operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -124,14 +125,15 @@ class PurgeServiceServicer:
 
     def WatchPurgeOrders(self, request, context):
         """The items that the calling holder has to purge, as they become due; those that are open already come first. At least once:
-        an item that is not answered comes again on the next stream. Holder.
+        an item that is not answered comes again on the next stream. FAILED_PRECONDITION where the caller is not registered.
+        Holder.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AckPurge(self, request, context):
-        """Says what became of items, one by one. Repeating an answer changes nothing. Holder.
+        """Says what became of items, one by one; each answer is taken or refused alone. Repeating one changes nothing. Holder.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,8 +161,9 @@ class PurgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PlaceHold(self, request, context):
-        """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled,
-        acknowledgements that were given stay. Operator.
+        """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled, answers that
+        were given stay. Repeating a hold that stands on the same ticket writes nothing. NOT_FOUND for a record that the index does
+        not hold; FAILED_PRECONDITION where 10,000 stand for the tenant. Operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -247,8 +250,8 @@ def add_PurgeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PurgeService:
-    """Called by holders (what they keep), operators (holds, holders) and auditors (who look up). A retention revoke makes one
-    purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
+    """Called by holders (their own items), operators (holders, holds, orders) and auditors (who look up). A retention revoke makes
+    one purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
     done when every item of every part is. Nothing but a retention revoke makes an order.
     """
 

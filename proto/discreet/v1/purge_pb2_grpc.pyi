@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PurgeServiceStub:
-    """Called by holders (what they keep), operators (holds, holders) and auditors (who look up). A retention revoke makes one
-    purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
+    """Called by holders (their own items), operators (holders, holds, orders) and auditors (who look up). A retention revoke makes
+    one purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
     done when every item of every part is. Nothing but a retention revoke makes an order.
     """
 
@@ -37,19 +37,22 @@ class PurgeServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> PurgeServiceAsyncStub: ...
     RegisterHolder: _grpc.UnaryUnaryMultiCallable[_purge_pb2.RegisterHolderRequest, _purge_pb2.RegisterHolderResponse]
-    """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. Parts in all orders that are not
-    done, and in those that were done before it was registered, are made for it.
+    """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. It gets a part in every order
+    there is, in those that were done too.
     """
     RemoveHolder: _grpc.UnaryUnaryMultiCallable[_purge_pb2.RemoveHolderRequest, _purge_pb2.RemoveHolderResponse]
-    """Ends a holder's registration: it gets no part in later orders. None of its open parts is closed by it. Operator."""
+    """Ends a holder's registration: it gets no part in later orders. None of its open items is closed by it. NOT_FOUND where
+    none of that name is registered. Operator.
+    """
     ListHolders: _grpc.UnaryUnaryMultiCallable[_purge_pb2.ListHoldersRequest, _purge_pb2.ListHoldersResponse]
     """The holders of a tenant. Operator or auditor."""
     WatchPurgeOrders: _grpc.UnaryStreamMultiCallable[_purge_pb2.WatchPurgeOrdersRequest, _purge_pb2.WatchPurgeOrdersResponse]
     """The items that the calling holder has to purge, as they become due; those that are open already come first. At least once:
-    an item that is not answered comes again on the next stream. Holder.
+    an item that is not answered comes again on the next stream. FAILED_PRECONDITION where the caller is not registered.
+    Holder.
     """
     AckPurge: _grpc.UnaryUnaryMultiCallable[_purge_pb2.AckPurgeRequest, _purge_pb2.AckPurgeResponse]
-    """Says what became of items, one by one. Repeating an answer changes nothing. Holder."""
+    """Says what became of items, one by one; each answer is taken or refused alone. Repeating one changes nothing. Holder."""
     ListPurgeOrders: _grpc.UnaryUnaryMultiCallable[_purge_pb2.ListPurgeOrdersRequest, _purge_pb2.ListPurgeOrdersResponse]
     """Orders and how far each holder's part is, newest first. Operator or auditor."""
     ListPurgeItems: _grpc.UnaryUnaryMultiCallable[_purge_pb2.ListPurgeItemsRequest, _purge_pb2.ListPurgeItemsResponse]
@@ -57,8 +60,9 @@ class PurgeServiceStub:
     GetPurgeStatus: _grpc.UnaryUnaryMultiCallable[_purge_pb2.GetPurgeStatusRequest, _purge_pb2.GetPurgeStatusResponse]
     """Counts over all orders of a tenant. Operator or auditor."""
     PlaceHold: _grpc.UnaryUnaryMultiCallable[_purge_pb2.PlaceHoldRequest, _purge_pb2.PlaceHoldResponse]
-    """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled,
-    acknowledgements that were given stay. Operator.
+    """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled, answers that
+    were given stay. Repeating a hold that stands on the same ticket writes nothing. NOT_FOUND for a record that the index does
+    not hold; FAILED_PRECONDITION where 10,000 stand for the tenant. Operator.
     """
     LiftHold: _grpc.UnaryUnaryMultiCallable[_purge_pb2.LiftHoldRequest, _purge_pb2.LiftHoldResponse]
     """Ends a hold; items that were recalled are due again. Operator."""
@@ -67,26 +71,29 @@ class PurgeServiceStub:
 
 @_typing.type_check_only
 class PurgeServiceAsyncStub(PurgeServiceStub):
-    """Called by holders (what they keep), operators (holds, holders) and auditors (who look up). A retention revoke makes one
-    purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
+    """Called by holders (their own items), operators (holders, holds, orders) and auditors (who look up). A retention revoke makes
+    one purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
     done when every item of every part is. Nothing but a retention revoke makes an order.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     RegisterHolder: _aio.UnaryUnaryMultiCallable[_purge_pb2.RegisterHolderRequest, _purge_pb2.RegisterHolderResponse]  # type: ignore[assignment]
-    """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. Parts in all orders that are not
-    done, and in those that were done before it was registered, are made for it.
+    """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. It gets a part in every order
+    there is, in those that were done too.
     """
     RemoveHolder: _aio.UnaryUnaryMultiCallable[_purge_pb2.RemoveHolderRequest, _purge_pb2.RemoveHolderResponse]  # type: ignore[assignment]
-    """Ends a holder's registration: it gets no part in later orders. None of its open parts is closed by it. Operator."""
+    """Ends a holder's registration: it gets no part in later orders. None of its open items is closed by it. NOT_FOUND where
+    none of that name is registered. Operator.
+    """
     ListHolders: _aio.UnaryUnaryMultiCallable[_purge_pb2.ListHoldersRequest, _purge_pb2.ListHoldersResponse]  # type: ignore[assignment]
     """The holders of a tenant. Operator or auditor."""
     WatchPurgeOrders: _aio.UnaryStreamMultiCallable[_purge_pb2.WatchPurgeOrdersRequest, _purge_pb2.WatchPurgeOrdersResponse]  # type: ignore[assignment]
     """The items that the calling holder has to purge, as they become due; those that are open already come first. At least once:
-    an item that is not answered comes again on the next stream. Holder.
+    an item that is not answered comes again on the next stream. FAILED_PRECONDITION where the caller is not registered.
+    Holder.
     """
     AckPurge: _aio.UnaryUnaryMultiCallable[_purge_pb2.AckPurgeRequest, _purge_pb2.AckPurgeResponse]  # type: ignore[assignment]
-    """Says what became of items, one by one. Repeating an answer changes nothing. Holder."""
+    """Says what became of items, one by one; each answer is taken or refused alone. Repeating one changes nothing. Holder."""
     ListPurgeOrders: _aio.UnaryUnaryMultiCallable[_purge_pb2.ListPurgeOrdersRequest, _purge_pb2.ListPurgeOrdersResponse]  # type: ignore[assignment]
     """Orders and how far each holder's part is, newest first. Operator or auditor."""
     ListPurgeItems: _aio.UnaryUnaryMultiCallable[_purge_pb2.ListPurgeItemsRequest, _purge_pb2.ListPurgeItemsResponse]  # type: ignore[assignment]
@@ -94,8 +101,9 @@ class PurgeServiceAsyncStub(PurgeServiceStub):
     GetPurgeStatus: _aio.UnaryUnaryMultiCallable[_purge_pb2.GetPurgeStatusRequest, _purge_pb2.GetPurgeStatusResponse]  # type: ignore[assignment]
     """Counts over all orders of a tenant. Operator or auditor."""
     PlaceHold: _aio.UnaryUnaryMultiCallable[_purge_pb2.PlaceHoldRequest, _purge_pb2.PlaceHoldResponse]  # type: ignore[assignment]
-    """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled,
-    acknowledgements that were given stay. Operator.
+    """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled, answers that
+    were given stay. Repeating a hold that stands on the same ticket writes nothing. NOT_FOUND for a record that the index does
+    not hold; FAILED_PRECONDITION where 10,000 stand for the tenant. Operator.
     """
     LiftHold: _aio.UnaryUnaryMultiCallable[_purge_pb2.LiftHoldRequest, _purge_pb2.LiftHoldResponse]  # type: ignore[assignment]
     """Ends a hold; items that were recalled are due again. Operator."""
@@ -103,8 +111,8 @@ class PurgeServiceAsyncStub(PurgeServiceStub):
     """Holds that stand. Operator or auditor."""
 
 class PurgeServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Called by holders (what they keep), operators (holds, holders) and auditors (who look up). A retention revoke makes one
-    purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
+    """Called by holders (their own items), operators (holders, holds, orders) and auditors (who look up). A retention revoke makes
+    one purge order; every holder that may keep copies of what is revoked has a part in it, and answers item by item. An order is
     done when every item of every part is. Nothing but a retention revoke makes an order.
     """
 
@@ -114,8 +122,8 @@ class PurgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _purge_pb2.RegisterHolderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_purge_pb2.RegisterHolderResponse, _abc.Awaitable[_purge_pb2.RegisterHolderResponse]]:
-        """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. Parts in all orders that are not
-        done, and in those that were done before it was registered, are made for it.
+        """Registers a holder, or changes what it keeps. A holder registers itself, an operator any. It gets a part in every order
+        there is, in those that were done too.
         """
 
     @_abc_1.abstractmethod
@@ -124,7 +132,9 @@ class PurgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _purge_pb2.RemoveHolderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_purge_pb2.RemoveHolderResponse, _abc.Awaitable[_purge_pb2.RemoveHolderResponse]]:
-        """Ends a holder's registration: it gets no part in later orders. None of its open parts is closed by it. Operator."""
+        """Ends a holder's registration: it gets no part in later orders. None of its open items is closed by it. NOT_FOUND where
+        none of that name is registered. Operator.
+        """
 
     @_abc_1.abstractmethod
     def ListHolders(
@@ -141,7 +151,8 @@ class PurgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_purge_pb2.WatchPurgeOrdersResponse], _abc.AsyncIterator[_purge_pb2.WatchPurgeOrdersResponse]]:
         """The items that the calling holder has to purge, as they become due; those that are open already come first. At least once:
-        an item that is not answered comes again on the next stream. Holder.
+        an item that is not answered comes again on the next stream. FAILED_PRECONDITION where the caller is not registered.
+        Holder.
         """
 
     @_abc_1.abstractmethod
@@ -150,7 +161,7 @@ class PurgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _purge_pb2.AckPurgeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_purge_pb2.AckPurgeResponse, _abc.Awaitable[_purge_pb2.AckPurgeResponse]]:
-        """Says what became of items, one by one. Repeating an answer changes nothing. Holder."""
+        """Says what became of items, one by one; each answer is taken or refused alone. Repeating one changes nothing. Holder."""
 
     @_abc_1.abstractmethod
     def ListPurgeOrders(
@@ -182,8 +193,9 @@ class PurgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _purge_pb2.PlaceHoldRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_purge_pb2.PlaceHoldResponse, _abc.Awaitable[_purge_pb2.PlaceHoldResponse]]:
-        """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled,
-        acknowledgements that were given stay. Operator.
+        """Places a legal hold: what is under it is kept, shown to nobody and purged by nobody; open items are recalled, answers that
+        were given stay. Repeating a hold that stands on the same ticket writes nothing. NOT_FOUND for a record that the index does
+        not hold; FAILED_PRECONDITION where 10,000 stand for the tenant. Operator.
         """
 
     @_abc_1.abstractmethod
