@@ -216,7 +216,8 @@ async def test_a_revoke_takes_at_most_so_many_versions_but_a_source_any(
 async def test_a_repeat_writes_nothing_and_other_terms_stand_aside(either: Running) -> None:
     """The same extent, ticket and no earlier purge: the order of the first time. Another ticket: refused.
 
-    A repeat is not compared with a dry run: what it would do is nothing. With something new beside it, only that is revoked, and the rest stays as it was.
+    A repeat is not compared with a dry run, since it does nothing. With something new beside it, only that is revoked,
+    and the rest stays as it was.
     """
     await prepared(either)
     operator = either.lines.operator
