@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from discreet.policy.parents import ROOTS_PER_CALL_MAX
 from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
 from tests.server.support import (
     POLICY,
@@ -160,3 +162,26 @@ async def test_a_summary_of_a_summary_holds_every_root(library: Running) -> None
     revoke = index_pb2.RevokeRetentionRequest(tenant=TENANT, record=ref(), reason="x", ticket="T-1")
     await library.lines.operator.call(revoke)
     assert verdicts(await library.lines.agent.check(check(ledger_ids=[again]))) == [("PURGE", "RETENTION_REVOKED")]
+
+
+async def test_a_call_rests_on_so_many_records_and_no_more(library: Running) -> None:
+    """B3, F4: what one commit writes while all others wait has an end; what is too much for it is said, and hidden.
+
+    Another agent commits meanwhile as ever; what did not fit is committed by a call of its own.
+    """
+    names = [f"handbook/page-{number}" for number in range(320)]
+    await library.lines.collector.put(*[document(name) for name in names])
+    bound = [
+        segment(f"p{start}", *[binding(name) for name in names[start : start + 32]]) for start in range(0, 320, 32)
+    ]
+    parents = await ids(library, commit(*bound, answer="pages"))
+    drafts = [made_from(*parents, name=f"s{number}") for number in range(40)]
+    big = asyncio.create_task(library.lines.agent.commit(commit(*drafts, answer="sums")))
+    others = [await library.lines.agent.commit(commit(segment("o"), answer=f"other-{number}")) for number in range(5)]
+    assert [told for one in others for told in commit_verdicts(one)] == [("ALLOW", "NONE")] * 5
+    fit = ROOTS_PER_CALL_MAX // len(names)
+    answer = await big
+    assert commit_verdicts(answer) == [("ALLOW", "NONE")] * fit + [("WITHHOLD", "COST_EXCEEDED")] * (40 - fit)
+    (late,) = await ids(library, commit(drafts[-1], answer="sums"))
+    everything = [*(one.ledger_id for one in answer.results[:fit]), late]
+    assert verdicts(await library.lines.agent.check(check(ledger_ids=everything))) == [("ALLOW", "NONE")] * (fit + 1)

@@ -12,7 +12,7 @@ from discreet.policy.decision import MASKED, Changed, Decided, EvidenceView, Seg
 from discreet.policy.facts import Caller, Facts, LedgerFacts, Micros, RecordFacts, Ref
 from discreet.policy.freshness import fresh_until
 from discreet.policy.outcome import NEXT, fault_of, text_of
-from discreet.policy.parents import parents_of
+from discreet.policy.parents import ROOTS_PER_CALL_MAX, parents_of, weight_of
 from discreet.policy.request import Request, Segment
 from discreet.policy.rules import Allowed, earliest, judge
 from discreet.policy.snapshot import Snapshot
@@ -70,9 +70,13 @@ def one_by_one(
             subject = _replayed(call, ledger_id, stored.get(ledger_id))
             yield Judged(subject, decide_one(ledger_id, subject))
         return
+    left = ROOTS_PER_CALL_MAX
     for segment in request.segments:
-        subject = _asked(call, segment)
-        yield Judged(subject, decide_one(segment.id, subject))
+        subject, weight = _asked(call, segment, left)
+        decision = decide_one(segment.id, subject)
+        if not subject.beyond:
+            left -= len(subject.roots) if decision.verdict is Verdict.ALLOW else weight
+        yield Judged(subject, decision)
 
 
 def gathered(judged: Sequence[Judged]) -> Decided:
@@ -80,9 +84,13 @@ def gathered(judged: Sequence[Judged]) -> Decided:
     return Decided(tuple(one.decision for one in judged), _records_read([one.subject for one in judged]))
 
 
-def _asked(call: Call, segment: Segment) -> Subject:
+def _asked(call: Call, segment: Segment, left: int) -> tuple[Subject, int]:
+    """The segment as a subject, and how much it counts; where that is more than is left, its bindings alone."""
     needs, made_from = (call.request.need_numbers, call.request.need_advice), parents_of(call, segment.parents)
-    return subject_of(call, segment, needs=needs, stored=made_from.roots, unusable=made_from.unusable)
+    weight = weight_of(call, segment, made_from)
+    beyond = weight > left
+    stored = () if beyond else made_from.roots
+    return subject_of(call, segment, needs=needs, stored=stored, unusable=made_from.unusable, beyond=beyond), weight
 
 
 _NO_SEGMENT = Segment("", "", Grounding.BOUND)
@@ -93,8 +101,8 @@ def _replayed(call: Call, ledger_id: str, segment: Segment | None) -> Subject:
     entry = call.facts.ledger.get(ledger_id)
     if entry is None or segment is None:
         return subject_of(call, _NO_SEGMENT, needs=(False, False), known_entry=False)
-    needs = (entry.need_numbers, entry.need_advice)
-    return subject_of(call, segment, needs=needs, stored=entry.roots, mismatch=_mismatch(call.request, entry))
+    needs, mismatch = (entry.need_numbers, entry.need_advice), _mismatch(call.request, entry)
+    return subject_of(call, segment, needs=needs, stored=entry.roots, mismatch=mismatch, beyond=entry.beyond)
 
 
 def _mismatch(request: Request, entry: LedgerFacts) -> str:
@@ -260,8 +268,11 @@ def _changed(subject: Subject) -> tuple[Changed, ...]:
 
 def _records_read(subjects: list[Subject]) -> tuple[tuple[Ref, RecordFacts | None], ...]:
     read: dict[Ref, RecordFacts | None] = {}
+    seen: set[str] = set()
     for subject in subjects:
-        for root in (*subject.roots, *(root for parent in subject.unusable for root in parent.roots)):
+        fresh = [parent for parent in subject.unusable if parent.ledger_id not in seen]
+        seen.update(parent.ledger_id for parent in fresh)
+        for root in (*subject.roots, *(root for parent in fresh for root in parent.roots)):
             read[root.ref] = root.record if root.hidden is None else root.hidden
             if root.record is None and root.current is not None:
                 read[root.current.ref] = root.current

@@ -195,6 +195,8 @@ class LedgerFacts:
     store_by: Micros
     need_numbers: bool = False
     need_advice: bool = False
+    beyond: bool = False
+    """It rests on more than one call is given: `roots` is empty, and nothing may be shown or purged for it."""
 
 
 @dataclass(frozen=True, slots=True)

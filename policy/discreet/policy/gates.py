@@ -55,7 +55,7 @@ def source(subject: Subject) -> Stop | None:
 
 def _made_from(subject: Subject) -> bool:
     """True where parents give it something to rest on, or would if the reader could build on them."""
-    return bool(subject.segment.parents and (subject.roots or subject.unusable))
+    return bool(subject.segment.parents and (subject.roots or subject.unusable or subject.beyond))
 
 
 def allowlisted(root: Root) -> bool:
@@ -79,7 +79,8 @@ def trusted_hit(root: Root) -> bool:
 def binding(subject: Subject) -> Stop | None:
     """Version, digest, reachability, assessment, and what the policy demands at PUBLISH: each has its own reason.
 
-    Then the parents: one that the reader cannot build on is as one that never was, whatever the cause (F11).
+    Then the parents: one that the reader cannot build on is as one that never was, whatever the cause (F11). Last what
+    rests on more than a call is judged on: that is only known to be too much.
     """
     for root in subject.roots:
         reason, detail = _record_cause(root, subject.call.now)
@@ -89,6 +90,8 @@ def binding(subject: Subject) -> Stop | None:
             return Stop(reason, ref=root.ref, detail=detail, gap="version")
     for parent in subject.unusable:
         return Stop(Reason.PARENT_UNUSABLE, detail=f"parent {parent.ledger_id}: {parent.why}", gap="source")
+    if subject.beyond:
+        return Stop(Reason.COST_EXCEEDED, detail="the call rests on too many records", gap="service")
     return None
 
 

@@ -9,17 +9,27 @@ anew. Entries are immutable and hold all roots, so none of this is judged again 
 from typing import NamedTuple
 
 from discreet.policy.facts import LedgerFacts, Ref
+from discreet.policy.request import Segment
 from discreet.policy.subject import Call, Unusable, root_of, scope_cause
 
-ROOTS_MAX = 10_000
-"""What the parents of one segment may rest on together; a parent with which it would be more is unusable."""
+ROOTS_PER_CALL_MAX = 10_000
+"""What the segments of one call may rest on together, at RETRIEVE and PUBLISH: ten records each for the most segments.
+
+Each is judged, and at Commit compared and written while every other commit waits; so what one caller can ask for in a
+call has to end, however its segments were made from others.
+"""
 
 
 class Parents(NamedTuple):
-    """What the usable parents rest on, each once, and the parents that are not usable, in their order."""
+    """The entries of the usable parents, and the parents that are not usable, in their order."""
 
-    roots: tuple[Ref, ...] = ()
+    entries: tuple[LedgerFacts, ...] = ()
     unusable: tuple[Unusable, ...] = ()
+
+    @property
+    def roots(self) -> tuple[Ref, ...]:
+        """What the usable parents rest on, each once."""
+        return tuple(dict.fromkeys(ref for entry in self.entries for ref in entry.roots))
 
 
 NONE = Parents()
@@ -29,23 +39,40 @@ def parents_of(call: Call, ledger_ids: tuple[str, ...]) -> Parents:
     """The parents of a segment at RETRIEVE and PUBLISH."""
     if not ledger_ids:
         return NONE
-    roots: dict[Ref, None] = {}
+    entries: list[LedgerFacts] = []
     unusable: list[Unusable] = []
     for ledger_id in ledger_ids:
         entry = call.facts.ledger.get(ledger_id)
-        found = _problem(call, ledger_id, entry)
-        if found is None and entry is not None and len(roots.keys() | set(entry.roots)) > ROOTS_MAX:
-            found = Unusable(ledger_id, f"the parents rest on more than {ROOTS_MAX} records")
+        if ledger_id not in call.parents:
+            call.parents[ledger_id] = _problem(call, ledger_id, entry)
+        found = call.parents[ledger_id]
         if found is not None:
             unusable.append(found)
         elif entry is not None:
-            roots.update(dict.fromkeys(entry.roots))
-    return Parents(tuple(roots), tuple(unusable))
+            entries.append(entry)
+    return Parents(tuple(entries), tuple(unusable))
+
+
+def weight_of(call: Call, segment: Segment, parents: Parents) -> int:
+    """How much a segment counts before it is judged: its bindings, what is behind them and what its parents rest on.
+
+    Only what this reader may know of counts, so that nothing else can be found out by what is left for other segments
+    (F11). A record counts for each parent that brings it.
+    """
+    held, records = call.reader.held, call.facts.records
+    weight = len(segment.bindings) + sum(len(entry.roots) for entry in parents.entries)
+    for ref in {Ref(bound.record_id, bound.version) for bound in segment.bindings}:
+        record = records.get(ref)
+        if record is not None and record.roots and any(scope in held for scope in record.scopes):
+            weight += len(record.roots)
+    return weight
 
 
 def _problem(call: Call, ledger_id: str, entry: LedgerFacts | None) -> Unusable | None:
     if entry is None:
         return Unusable(ledger_id, "not in the ledger")
+    if entry.beyond:
+        return Unusable(ledger_id, "the call's parents rest on too many records")
     if not entry.roots and entry.principal_id != call.request.principal.id:
         return Unusable(ledger_id, "of another principal, and rests on nothing")
     roots = tuple(root_of(call, ref, None) for ref in entry.roots)

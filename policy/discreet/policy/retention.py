@@ -16,11 +16,12 @@ from discreet.policy.words import Reason, Verdict
 def purge_due(subject: Subject) -> Stop | None:
     """PURGE where any root is under a revoke that is due and none is under a legal hold: the one place that yields it.
 
-    The order is that of the first such root that has one: each order that it is under lists the segment.
+    The order is that of the first such root that has one: each order that it is under lists the segment. Not where
+    roots were left out: a hold may be on one of those.
     """
     now = subject.call.now
     due = [(root, revoke) for root, revoke in _revoked(subject) if now >= revoke.purge_not_before]
-    if not due or _held(subject) is not None:
+    if not due or subject.beyond or _held(subject) is not None:
         return None
     order_id = next((revoke.order_id for _, revoke in due if revoke.order_id), "")
     return Stop(Reason.RETENTION_REVOKED, Verdict.PURGE, due[0][0].ref, order_id=order_id)
@@ -35,7 +36,8 @@ def retention(subject: Subject) -> Stop | None:
     if held is not None:
         return _kept(held, "revoked, and kept under")
     due = purge_due(subject)
-    return due if due is not None else Stop(Reason.RETENTION_REVOKED, ref=first[0].ref, detail="purge not due yet")
+    why = "not all that it rests on was looked at" if subject.beyond else "purge not due yet"
+    return due if due is not None else Stop(Reason.RETENTION_REVOKED, ref=first[0].ref, detail=why)
 
 
 def suspension(subject: Subject) -> Stop | None:

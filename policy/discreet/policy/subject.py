@@ -69,6 +69,8 @@ class Call:
     reader: Reader
     activation: dict[str, object] = field(default_factory=dict)
     """What conditions read of the call as a whole; filled on first use, since most calls need it once a segment."""
+    parents: dict[str, "Unusable | None"] = field(default_factory=dict)
+    """Why each parent is not usable, or None, as far as it was judged: once a call, however many segments name it."""
 
 
 class Subject(NamedTuple):
@@ -94,6 +96,8 @@ class Subject(NamedTuple):
     """RETRIEVE and PUBLISH: the parents that this reader cannot build on."""
     by_ref: Mapping[Ref, Root] = NO_ROOTS
     """The roots by name, where there may be many: of a segment that has parents."""
+    beyond: bool = False
+    """It rests on more than a call is judged on: `roots` are its bindings alone, and it may only be withheld."""
 
     @property
     def aging(self) -> tuple[Root, ...]:
@@ -113,19 +117,20 @@ def subject_of(
     mismatch: str = "",
     known_entry: bool = True,
     unusable: tuple[Unusable, ...] = (),
+    beyond: bool = False,
 ) -> Subject:
     """The segment laid out.
 
     `needs`: numbers, advice; `stored`: roots besides those of its bindings, which a ledger entry names, or its parents.
     """
-    roots = roots_of(call, segment.bindings, stored)
+    roots = roots_of(call, segment.bindings, stored, behind=not beyond)
     direct = roots[: len(segment.bindings)]
     evidence = tuple(r for r in direct if r.record is not None and r.record.kind is RecordKind.EVIDENCE)
     carriers = direct if not evidence and segment.claim is not None else evidence
     by_ref = {root.ref: root for root in roots} if segment.parents else NO_ROOTS
     return Subject(
         *(call, segment, roots, direct, carriers, segment.claim or NO_CLAIM, *needs, mismatch, known_entry),
-        *(unusable, by_ref),
+        *(unusable, by_ref, beyond),
     )
 
 
@@ -152,12 +157,14 @@ def _longest(held: Mapping[str, Micros | None], grant: GrantFacts) -> Micros | N
     return None if known is None or grant.expires_at is None else max(known, grant.expires_at)
 
 
-def roots_of(call: Call, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = ()) -> tuple[Root, ...]:
-    """Everything that is rested on: the bound records, those behind them, and those in `stored`."""
+def roots_of(
+    call: Call, bindings: tuple[Binding, ...], stored: tuple[Ref, ...] = (), *, behind: bool = True
+) -> tuple[Root, ...]:
+    """Everything that is rested on: the bound records, those behind them if asked for, and those in `stored`."""
     roots = [root_of(call, Ref(b.record_id, b.version), b) for b in bindings]
     seen = {root.ref for root in roots}
-    behind = [ref for root in roots if root.record is not None for ref in root.record.roots]
-    for ref in (*behind, *stored):
+    below = [ref for root in roots if behind and root.record is not None for ref in root.record.roots]
+    for ref in (*below, *stored):
         if ref not in seen:
             seen.add(ref)
             roots.append(root_of(call, ref, None))

@@ -186,8 +186,9 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_POLICY_STALE: _Reason.ValueType  # 62
     """The policy's source was not read, or a newer revision waits, for longer than `policy-max-age`."""
     REASON_COST_EXCEEDED: _Reason.ValueType  # 63
-    """The conditions needed more steps than a segment has (100,000). In a PutOutcome: the record rests on more than 256
-    others.
+    """The conditions needed more steps than a segment has (100,000). Or with it the segments of the call would rest on more
+    than 10,000 records (RETRIEVE and PUBLISH), or the ledger ids on more than 32,000: ask for it in a call of its own. In a
+    PutOutcome: the record rests on more than 256 others.
     """
     REASON_AUDIT_UNAVAILABLE: _Reason.ValueType  # 70
     """The audit row could not be written."""
@@ -286,8 +287,9 @@ REASON_POLICY_ERROR: Reason.ValueType  # 61
 REASON_POLICY_STALE: Reason.ValueType  # 62
 """The policy's source was not read, or a newer revision waits, for longer than `policy-max-age`."""
 REASON_COST_EXCEEDED: Reason.ValueType  # 63
-"""The conditions needed more steps than a segment has (100,000). In a PutOutcome: the record rests on more than 256
-others.
+"""The conditions needed more steps than a segment has (100,000). Or with it the segments of the call would rest on more
+than 10,000 records (RETRIEVE and PUBLISH), or the ledger ids on more than 32,000: ask for it in a call of its own. In a
+PutOutcome: the record rests on more than 256 others.
 """
 REASON_AUDIT_UNAVAILABLE: Reason.ValueType  # 70
 """The audit row could not be written."""

@@ -210,7 +210,8 @@ class Segment(_message.Message):
     def parents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ledger ids of committed segments of the same tenant that this one was made from (a summary, an aggregate, an attachment):
         it rests on everything that they rest on, and falls with any of it. At most 32, each once. One that is not there, or that
-        rests on what this reader may not know of, is PARENT_UNUSABLE. A BOUND segment needs a binding or a parent; UNBOUND segments have none.
+        rests on what this reader may not know of, is PARENT_UNUSABLE. A BOUND segment needs a binding or a parent; UNBOUND segments
+        have none. The segments of a call name at most 1,000 different parents.
         """
 
     def __init__(
@@ -277,11 +278,15 @@ class CheckRequest(_message.Message):
 
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Segment]:
-        """RETRIEVE and PUBLISH: 1 to 1,000."""
+        """RETRIEVE and PUBLISH: 1 to 1,000. Together they may rest on 10,000 records: bindings, what stands behind those, and what
+        their parents rest on, counted for each segment. In their order, one with which it would be more is COST_EXCEEDED.
+        """
 
     @_builtins.property
     def ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """REPLAY and EXPORT: 1 to 1,000 ids that Commit returned, each once, and no segments."""
+        """REPLAY and EXPORT: 1 to 1,000 ids that Commit returned, each once, and no segments. In their order, those with which they
+        would rest on more than 32,000 records, and all after those, are COST_EXCEEDED.
+        """
 
     def __init__(
         self,
@@ -587,7 +592,7 @@ class Goal(_message.Message):
     """As the request gave it."""
     @_builtins.property
     def claim(self) -> Global___Claim:
-        """The segment's claim as the request gave it; unset where it gave none, and at REPLAY."""
+        """The segment's claim as the request gave it; unset where it gave none, and at REPLAY and EXPORT."""
 
     def __init__(
         self,
@@ -766,7 +771,7 @@ class CommitRequest(_message.Message):
 
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Segment]:
-        """1 to 1,000, each with a digest."""
+        """1 to 1,000, each with a digest. What they may rest on together is as in CheckRequest."""
 
     def __init__(
         self,

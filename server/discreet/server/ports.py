@@ -21,6 +21,9 @@ from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyR
 
 T = TypeVar("T")
 
+LEDGER_ROOTS_MAX = 32_000
+"""Roots of ledger entries that one fetch gives: as many as the bindings of the most segments that a call may have."""
+
 
 class StoreError(Exception):
     """The store could not answer: lost, busy past its time limit, or refusing.
@@ -332,7 +335,8 @@ class Store(Protocol):
         """All facts that the ids name, in one consistent read.
 
         The record versions, the current version of each record id, the roots of both, the principal's grants, ledger
-        entries with the records of their roots, receipt keys.
+        entries with the records of their roots, receipt keys. Entries whose roots would be more than LEDGER_ROOTS_MAX
+        in all, in the order of the ids, come without them, and say so (`beyond`).
         """
         ...
 

@@ -9,7 +9,15 @@ from google.protobuf.descriptor_pb2 import DescriptorProto
 from google.protobuf.message import Message
 
 from discreet.policy.codec import Malformed, parse_check, parse_commit, refuse_unknown
-from discreet.policy.codec.parse import ATTRIBUTES_MAX, BINDINGS_MAX, FIELDS_MAX, PARENTS_MAX, SCOPES_MAX, SEGMENTS_MAX
+from discreet.policy.codec.parse import (
+    ATTRIBUTES_MAX,
+    BINDINGS_MAX,
+    FIELDS_MAX,
+    PARENTS_MAX,
+    PARENTS_PER_CALL_MAX,
+    SCOPES_MAX,
+    SEGMENTS_MAX,
+)
 from discreet.policy.words import Grounding, Moment
 from discreet.v1 import common_pb2, disclosure_pb2
 from tests.policy.codec.messages import check, commit, holder, put, reach, replay, segment, value
@@ -83,6 +91,8 @@ REFUSED: list[tuple[str, Callable[[], Call], Change]] = [
     ("segments[0].bindings[0].claimed_as_of", check, lambda m: _claimed(m, 2**63 - 1)),
     ("segments", check, lambda m: _more_segments(m, SEGMENTS_MAX + 1)),
     ("segments", commit, lambda m: _more_segments(m, SEGMENTS_MAX + 1)),
+    ("segments", check, lambda m: _more_different_parents(m, PARENTS_PER_CALL_MAX + 1)),
+    ("segments", commit, lambda m: _more_different_parents(m, PARENTS_PER_CALL_MAX + 1)),
     ("ledger_ids", replay, lambda m: _more_ids(m, SEGMENTS_MAX + 1)),
     ("segments[0].bindings", check, lambda m: _more_bindings(m, BINDINGS_MAX + 1)),
     ("principal.claimed_scopes", check, lambda m: _more_scopes(m, SCOPES_MAX + 1)),
@@ -104,6 +114,7 @@ TAKEN: list[tuple[Callable[[], Call], Change]] = [
     (replay, lambda m: put(m, "moment", 4)),
     (check, _cleared("segments[0].parents")),
     (check, lambda m: _more_parents(m, PARENTS_MAX)),
+    (check, lambda m: _more_different_parents(m, PARENTS_PER_CALL_MAX)),
     (check, lambda m: _more_bindings(m, BINDINGS_MAX)),
     (check, lambda m: _more_scopes(m, SCOPES_MAX)),
     (check, lambda m: _more_attributes(m, ATTRIBUTES_MAX)),
@@ -123,6 +134,16 @@ def _orphaned(given: disclosure_pb2.Segment) -> None:
 
 def _more_parents(m: Call, count: int) -> None:
     m.segments[0].parents[:] = [f"L-{i}" for i in range(count)]
+
+
+def _more_different_parents(m: Call, count: int) -> None:
+    """Many segments, each with as many parents as it may have; some are named by several."""
+    names = [f"L-{i}" for i in range(count)]
+    _more_segments(m, 2 * (count // PARENTS_MAX + 1))
+    for place, one in enumerate(m.segments):
+        one.grounding = common_pb2.GROUNDING_BOUND
+        begin = place // 2 * PARENTS_MAX
+        one.parents[:] = names[begin : begin + PARENTS_MAX]
 
 
 def _claimed(m: Call, seconds: int) -> None:

@@ -136,11 +136,7 @@ UNUSABLE: dict[str, Callable[[World], World]] = {
         records=(DOCUMENT, QUOTE, edit(OTHER, scopes=("board",))),
         standing=stands(holds=holds(Target("", "kb-2"))),
     ),
-    "too much": lambda w: edit(
-        w,
-        ledger={**w.ledger, "L-2": entry("L-2", *(OTHER.ref,), *(Ref(f"x{i}", "1") for i in range(parents.ROOTS_MAX)))},
-        records=(*w.records, *(record(f"x{i}") for i in range(parents.ROOTS_MAX))),
-    ),
+    "too much": lambda w: edit(w, ledger={**w.ledger, "L-2": entry("L-2", beyond=True)}),
 }
 
 
@@ -163,7 +159,7 @@ def test_the_audit_says_why_a_parent_is_unusable() -> None:
     assert details["another scope"] == "parent L-2: SCOPE_DENIED of kb-2 version 1"
     assert details["no record"] == "parent L-2: DOCUMENT_UNKNOWN of kb-2 version 1"
     assert details["another's, on nothing"] == "parent L-2: of another principal, and rests on nothing"
-    assert details["too much"] == "parent L-2: the parents rest on more than 10000 records"
+    assert details["too much"] == "parent L-2: the call's parents rest on too many records"
     written = row(UNUSABLE["another scope"](summary()))
     assert list(written.decisions[0].parents) == ["L-1", "L-2"]
     assert [(f.id, f.revision) for f in written.facts if f.kind == "ledger"] == [("L-1", 70), ("L-2", 70)]
@@ -179,6 +175,57 @@ def test_another_principals_answer_may_be_built_on_where_all_of_it_may_be_seen()
     assert summary(ledger=theirs, grants=PrincipalGrants()).one().reason is Reason.PARENT_UNUSABLE
     ended = PrincipalGrants((grant(expires_at=at(5)),), 5)
     assert summary(ledger=theirs, grants=ended).one().valid_until == at(5)
+
+
+MANY = tuple(record(f"x{number}") for number in range(parents.ROOTS_PER_CALL_MAX // 4))
+
+
+def _summaries(count: int, *, due: bool = False, **changes: Any) -> World:
+    """Summaries of one answer on a quarter of the records that one call is judged on; then a quote of another."""
+    known = (edit(MANY[0], revoked=revoke()), *MANY[1:]) if due else MANY
+    ledger = {"L-1": entry("L-1", *(one.ref for one in MANY))}
+    drafts = (*(segment(parents=("L-1",), id=f"s{number}") for number in range(count)), segment(binding_to(OTHER)))
+    return edit(World((*known, OTHER, DOCUMENT, QUOTE), drafts, ledger=ledger), **changes)
+
+
+def test_what_one_call_rests_on_has_an_end() -> None:
+    """B3, F4: more records than a call is judged on are COST_EXCEEDED, segment by segment; what fits beside is judged.
+
+    A record counts for every segment that rests on it, since it is judged and written for each.
+    """
+    results = _summaries(6).ask().results
+    assert [one.verdict for one in results] == [*[Verdict.ALLOW] * 4, *[Verdict.WITHHOLD] * 3]
+    assert {(one.reason, one.reader_reason, one.gate) for one in results[4:]} == {
+        (Reason.COST_EXCEEDED, Reason.COST_EXCEEDED, Gate.BINDING)
+    }
+    assert [one.verdict for one in _summaries(3).ask().results] == [Verdict.ALLOW] * 4
+    assert sum(len(one.bases) for one in results) == parents.ROOTS_PER_CALL_MAX
+    quoting = (*(segment(binding_to(QUOTE), id=f"q{number}") for number in range(3)), segment(parents=("L-1",)))
+    assert [one.verdict for one in _summaries(0, segments=quoting).ask().results] == [Verdict.ALLOW] * 4
+
+
+def test_what_nobody_may_know_of_uses_nothing_up() -> None:
+    """F11: what is left for other segments does not tell whether a parent or a record is there."""
+    hidden = tuple(edit(one, scopes=("board",)) for one in MANY)
+    drafts = tuple(segment(parents=("L-1",), id=f"s{number}") for number in range(6))
+    given = _summaries(0, records=(*hidden, OTHER), segments=(*drafts, segment(binding_to(OTHER))))
+    answers = {reply_bytes(given), reply_bytes(edit(given, ledger={}))}
+    assert len(answers) == 1
+    assert given.ask().results[-1].verdict is Verdict.ALLOW
+
+
+def test_where_roots_were_left_out_nothing_is_shown_and_nothing_purged() -> None:
+    """B7, B8, F3: an entry of too many roots is withheld; a hold may be on one that was not looked at."""
+    stored = edit(summary(segments=(segment(binding_to(OTHER), parents=("L-1",)),)))
+    for moment in (Moment.REPLAY, Moment.EXPORT):
+        given = stored.replayed(moment=moment, beyond=True, roots=())
+        assert (given.one().verdict, given.one().reason) == (Verdict.WITHHOLD, Reason.COST_EXCEEDED)
+        gone = edit(given, records=(DOCUMENT, QUOTE, edit(OTHER, revoked=revoke())))
+        assert (gone.one().verdict, gone.one().reason) == (Verdict.WITHHOLD, Reason.RETENTION_REVOKED)
+        theirs = stored.replayed(moment=moment, beyond=True, roots=(), principal_id="bo").one()
+        assert (theirs.reader_reason, theirs.blind) == (Reason.NOT_AVAILABLE, True)
+    over = _summaries(5, due=True).ask().results
+    assert [one.verdict for one in over[:5]] == [Verdict.PURGE] * 4 + [Verdict.WITHHOLD]
 
 
 def test_what_rests_on_nothing_gives_nothing_to_rest_on() -> None:

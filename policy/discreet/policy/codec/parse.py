@@ -18,6 +18,8 @@ from discreet.v1 import disclosure_pb2 as pb
 SEGMENTS_MAX = 1_000
 BINDINGS_MAX = 32
 PARENTS_MAX = 32
+PARENTS_PER_CALL_MAX = 1_000
+"""Different ones: as many as ledger ids can be asked about."""
 SCOPES_MAX = 64
 ATTRIBUTES_MAX = 32
 FIELDS_MAX = 64
@@ -99,6 +101,10 @@ def _request(message: pb.CheckRequest | pb.CommitRequest, moment: Moment, answer
         _count("segments", len(message.segments), 1, SEGMENTS_MAX)
     segments = tuple(_segment(item, f"segments[{i}]", commit) for i, item in enumerate(message.segments))
     _distinct("segments", [segment.id for segment in segments], ".id")
+    named = len({parent for segment in segments for parent in segment.parents})
+    if named > PARENTS_PER_CALL_MAX:
+        hint = f"name up to {PARENTS_PER_CALL_MAX} in one call"
+        raise Malformed("segments", f"name {named} different parents", hint)
     return Request(
         tenant=message.tenant,
         moment=moment,

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from discreet.policy.facts import FactIds, Facts, LedgerFacts, ReceiptKey, RecordFacts, Ref
-from discreet.server.ports import StoreError
+from discreet.server.ports import LEDGER_ROOTS_MAX, StoreError
 from discreet.server.stores.queries import LAST_STANDING, STANDS
 from discreet.server.stores.rows import (
     LEDGER_COLUMNS,
@@ -22,6 +22,7 @@ from discreet.server.stores.rows import (
     record_facts,
     standing_grants,
     standing_of,
+    too_much,
 )
 
 
@@ -50,19 +51,24 @@ _FRAME = f"""
         'stood', ({LAST_STANDING.format(tenant="%(tenant)s")}),
         'standing', (SELECT json_agg(json_build_array({_STANDING}) ORDER BY s.seq){STANDS.format(tenant="%(tenant)s")}),
         'ledger', (
-            SELECT json_agg(json_build_array({_LEDGER}, (
-                SELECT json_agg(json_build_array(g.record_id, g.version) ORDER BY g.record_id, g.version)
-                FROM ledger_root g WHERE g.tenant = %(tenant)s AND g.ledger_id = l.ledger_id
-            ))) FROM ledger l WHERE l.tenant = %(tenant)s AND l.ledger_id = ANY(%(ledger)s)
-        )
+            SELECT json_agg(json_build_array({_LEDGER})) FROM ledger l
+            WHERE l.tenant = %(tenant)s AND l.ledger_id = ANY(%(ledger)s)
+        ),
+        'rooted', (SELECT json_agg(json_build_array(g.ledger_id, g.record_id, g.version)) FROM rooted g)
     )
 """  # noqa: S608 - made of this module's own constants
 _FACTS = f"""
-    WITH asked AS MATERIALIZED (
+    WITH rooted AS MATERIALIZED (
+        SELECT g.* FROM unnest(%(ledger)s::text[]) AS w(ledger_id)
+        CROSS JOIN LATERAL (
+            SELECT r.ledger_id, r.record_id, r.version FROM ledger_root r
+            WHERE r.tenant = %(tenant)s AND r.ledger_id = w.ledger_id LIMIT {LEDGER_ROOTS_MAX + 1}
+        ) g
+        LIMIT {LEDGER_ROOTS_MAX + 1}
+    ), asked AS MATERIALIZED (
         SELECT w.record_id, w.version FROM unnest(%(ids)s::text[], %(versions)s::text[]) AS w(record_id, version)
         UNION
-        SELECT g.record_id, g.version FROM ledger_root g
-        WHERE g.tenant = %(tenant)s AND g.ledger_id = ANY(%(ledger)s)
+        SELECT g.record_id, g.version FROM rooted g
     ), found AS MATERIALIZED (
         SELECT {Part.ASKED:d} AS part, a.record_id, a.version, l.revision FROM asked a
         CROSS JOIN LATERAL (
@@ -110,13 +116,13 @@ async def read_facts(connection: psycopg.AsyncConnection, tenant: str, ids: Fact
         "principal": ids.principal_id,
         "ids": [ref.record_id for ref in ids.records],
         "versions": [ref.version for ref in ids.records],
-        "ledger": list(ids.ledger_ids),
+        "ledger": list(dict.fromkeys(ids.ledger_ids)),
     }
     rows = await (await connection.execute(_FACTS, values, binary=True)).fetchall()
-    return _facts(rows)
+    return _facts(rows, ids.ledger_ids)
 
 
-def _facts(rows: Sequence[Sequence[Any]]) -> Facts:
+def _facts(rows: Sequence[Sequence[Any]], ledger_ids: Sequence[str]) -> Facts:
     records: dict[Ref, RecordFacts] = {}
     current: dict[str, RecordFacts] = {}
     for row in rows:
@@ -130,14 +136,18 @@ def _facts(rows: Sequence[Sequence[Any]]) -> Facts:
     frame = next((row[0] for row in rows if row[0] is not None), None)
     if frame is None or frame["epoch"] is None:
         raise StoreError("the authority row is missing")
-    ledger = {row[0]: _ledger_facts(row) for row in frame["ledger"] or ()}
+    roots: dict[str, list[Ref]] = {}
+    for ledger_id, record_id, version in frame["rooted"] or ():
+        roots.setdefault(ledger_id, []).append(Ref(record_id, version))
+    left_out = too_much(dict.fromkeys(ledger_ids), roots)
+    ledger = {row[0]: _ledger_facts(row, roots.get(row[0], []), row[0] in left_out) for row in frame["ledger"] or ()}
     keys = tuple(ReceiptKey(key_id, bytes.fromhex(secret)) for key_id, secret in frame["keys"] or ())
     grants = standing_grants(frame["grants"] or ())
     standing = standing_of(frame["stood"], frame["standing"] or ())
     return Facts(frame["epoch"], frame["seq"], records, current, grants, ledger, keys, standing)
 
 
-def _ledger_facts(row: list[Any]) -> LedgerFacts:
+def _ledger_facts(row: list[Any], roots: Sequence[Ref], left_out: bool) -> LedgerFacts:
     place = LEDGER_COLUMNS.index("segment")
     row[place] = b64decode(row[place])
-    return ledger_facts(row, (Ref(record_id, version) for record_id, version in row[-1] or ()))
+    return ledger_facts(row, sorted(roots), beyond=left_out)

@@ -4,7 +4,7 @@ Collections are canonical JSON: sorted keys, no spaces, ASCII, no NaN. So equal 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from discreet.policy.facts import (
@@ -22,6 +22,7 @@ from discreet.policy.facts import (
     Target,
 )
 from discreet.policy.words import Grounding, Origin, RecordKind
+from discreet.server.ports import LEDGER_ROOTS_MAX
 
 RECORD_COLUMNS = (
     "record_id",
@@ -182,7 +183,21 @@ def refs(text: str) -> tuple[Ref, ...]:
     return () if text == "[]" else tuple(Ref(record_id, version) for record_id, version in json.loads(text))
 
 
-def ledger_facts(row: Sequence[Any], roots: Iterable[Ref]) -> LedgerFacts:
+def too_much(asked: Iterable[str], roots: Mapping[str, Sequence[Ref]]) -> frozenset[str]:
+    """Entries that are given without roots, where LEDGER_ROOTS_MAX + 1 roots were read in the order of the question.
+
+    The one in which there were too many, which may have more, and all after it, which may have any.
+    """
+    count = 0
+    ordered = list(asked)
+    for place, ledger_id in enumerate(ordered):
+        count += len(roots.get(ledger_id, ()))
+        if count > LEDGER_ROOTS_MAX:
+            return frozenset(ordered[place:])
+    return frozenset()
+
+
+def ledger_facts(row: Sequence[Any], roots: Iterable[Ref], *, beyond: bool = False) -> LedgerFacts:
     """The committed segment of a row that has LEDGER_COLUMNS in their order."""
     return LedgerFacts(
         ledger_id=row[0],
@@ -193,12 +208,13 @@ def ledger_facts(row: Sequence[Any], roots: Iterable[Ref]) -> LedgerFacts:
         segment_digest=row[5],
         grounding=Grounding(row[6]),
         segment=bytes(row[7]),
-        roots=tuple(roots),
+        roots=() if beyond else tuple(roots),
         seq=row[8],
         committed_at=row[9],
         store_by=row[10],
         need_numbers=bool(row[11]),
         need_advice=bool(row[12]),
+        beyond=beyond,
     )
 
 

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from discreet.policy.facts import FactIds, Facts, LedgerFacts, ReceiptKey, RecordFacts, Ref, Standing
+from discreet.server.ports import LEDGER_ROOTS_MAX
 from discreet.server.stores.queries import LAST_STANDING, STANDS
 from discreet.server.stores.rows import (
     LEDGER_COLUMNS,
@@ -14,6 +15,7 @@ from discreet.server.stores.rows import (
     record_facts,
     standing_grants,
     standing_of,
+    too_much,
 )
 
 _COLUMNS = ", ".join(f"r.{name}" for name in RECORD_COLUMNS)
@@ -36,9 +38,13 @@ _GRANTS = (
     " WHERE tenant = ? AND principal_id = ? ORDER BY scope, generation"
 )
 _LEDGER = f"""
-    SELECT {", ".join(f"l.{name}" for name in LEDGER_COLUMNS)}, r.record_id, r.version FROM json_each(?2) w
+    SELECT {", ".join(f"l.{name}" for name in LEDGER_COLUMNS)} FROM json_each(?2) w
     CROSS JOIN ledger l ON l.tenant = ?1 AND l.ledger_id = w.value
-    LEFT JOIN ledger_root r ON r.tenant = l.tenant AND r.ledger_id = l.ledger_id
+"""  # noqa: S608 - made of this module's own constants
+_LEDGER_ROOTS = f"""
+    SELECT r.ledger_id, r.record_id, r.version FROM json_each(?2) w
+    CROSS JOIN ledger_root r ON r.tenant = ?1 AND r.ledger_id = w.value
+    LIMIT {LEDGER_ROOTS_MAX + 1}
 """  # noqa: S608 - made of this module's own constants
 _EPOCH = "SELECT epoch, seq FROM authority WHERE one = 1"
 _KEYS = "SELECT key_id, secret FROM receipt_key ORDER BY created_at, key_id"
@@ -88,11 +94,8 @@ def _ledger(connection: sqlite3.Connection, tenant: str, ledger_ids: Iterable[st
     if wanted == "[]":
         return {}
     rows = connection.execute(_LEDGER, (tenant, wanted)).fetchall()
-    width = len(LEDGER_COLUMNS)
-    roots: dict[str, list[Ref]] = {}
-    for row in rows:
-        mine = roots.setdefault(row[0], [])
-        if row[width] is not None:
-            mine.append(Ref(row[width], row[width + 1]))
-    first = {row[0]: row for row in reversed(rows)}
-    return {ledger_id: ledger_facts(row, sorted(roots[ledger_id])) for ledger_id, row in first.items()}
+    roots: dict[str, list[Ref]] = {row[0]: [] for row in rows}
+    for ledger_id, record_id, version in connection.execute(_LEDGER_ROOTS, (tenant, wanted)):
+        roots[ledger_id].append(Ref(record_id, version))
+    left_out = too_much(dict.fromkeys(ledger_ids), roots)
+    return {row[0]: ledger_facts(row, sorted(roots[row[0]]), beyond=row[0] in left_out) for row in rows}
