@@ -144,7 +144,7 @@ class AsyncHolder:
         """Answers what comes until it is cancelled. Raises HolderRefused where the server will not have it.
 
         `purge` deletes every copy of an item; `has` says whether anything with a digest is there, by another way than
-        the one that deletes; `recalled` hears of items that came under a legal hold after they were sent.
+        the one that deletes; `recalled` hears of items under a legal hold, on each stream once, sent before or not.
         """
         line = _Line(self._desk)
         while True:

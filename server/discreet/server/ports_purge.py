@@ -14,6 +14,17 @@ PartKey = tuple[str, int]
 """Order id and item."""
 
 
+class PurgeMark(NamedTuple):
+    """The newest numbers of what purges follow from; where they are the same, nothing new can be due or held.
+
+    But for what comes with time, with an answer, or with a root that gets another label.
+    """
+
+    standing: int
+    holders: int
+    orders: int
+
+
 class Shown(NamedTuple):
     """An item of a holder's part as it is shown.
 
@@ -70,6 +81,14 @@ class PurgeLook(Protocol):
 
     def deliverable(self, tenant: str, holder: str, limit: int) -> Sequence[Shown]:
         """Items that the holder is to be asked for now, not those under a hold; those due first come first."""
+        ...
+
+    def held(self, tenant: str, holder: str, limit: int) -> Sequence[PartKey]:
+        """Items that a hold covers, not done, and whose time has come, or that failed: in the order of their keys."""
+        ...
+
+    def mark(self) -> PurgeMark:
+        """What tells that something moved, of all tenants with a holder; cheap whatever the index holds."""
         ...
 
     def next_due(self, tenant: str, holder: str) -> Micros | None:

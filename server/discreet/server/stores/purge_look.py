@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from discreet.policy.facts import Micros
 from discreet.policy.words import HolderKind, PurgeState
 from discreet.server.ports_authority import OrderRow
-from discreet.server.ports_purge import Late, OrderCounts, PartCounts, PartKey, Posting, Shown
+from discreet.server.ports_purge import Late, OrderCounts, PartCounts, PartKey, Posting, PurgeMark, Shown
 from discreet.server.stores import purge_holds, tables
 from discreet.server.stores import tables_authority as kept
 from discreet.server.stores.purge_work import (
@@ -46,6 +46,15 @@ _ANSWERED_WHILE_HELD = sa.exists().where(
 )
 _UNDONE = _part.state.in_(UNDONE)
 _ANY_PART = sa.exists().where(_part.order_id == _order.order_id)
+_TENANTS = sa.select(_holder.tenant).distinct().subquery()
+_NEWEST = sa.select(sa.func.max(_order.seq)).where(_order.tenant == _TENANTS.c.tenant).scalar_subquery()
+_MARK = sa.select(
+    *(
+        sa.func.coalesce(sa.select(sa.func.max(seq)).scalar_subquery(), 0)
+        for seq in (kept.standing_event.c.seq, _holder.seq)
+    ),
+    sa.func.coalesce(sa.select(sa.func.max(_NEWEST)).select_from(_TENANTS).scalar_subquery(), 0),
+)
 NOTICES: Final = ("overdue", "failed")
 
 
@@ -56,6 +65,7 @@ class SqlPurgeLook:
         self._connection = connection
         self._now = now
         found = purge_holds.covered(connection)
+        self._none_held = found is None
         held = sa.false() if found is None else found
         self._of: sa.FromClause = kept.purge_part if found is None else _OF_ITEM
         """What conditions are over: the items are needed only where a hold stands."""
@@ -87,6 +97,21 @@ class SqlPurgeLook:
             found += self._rows(wanted.order_by(_part.available_at, _part.order_id, _part.item).limit(limit))
         found.sort(key=lambda shown: (shown.part.available_at, shown.part.item.order_id, shown.part.item.item))
         return found[:limit]
+
+    def held(self, tenant: str, holder: str, limit: int) -> Sequence[PartKey]:
+        """Items that a hold covers, not done, and whose time has come, or that failed: those may be tried unasked."""
+        if self._none_held:
+            return ()
+        asked_for = sa.or_(_part.available_at <= self._now, _part.state == int(PurgeState.FAILED))
+        mine = (_part.tenant == tenant, _part.holder == holder, _UNDONE, asked_for)
+        wanted = sa.select(_part.order_id, _part.item).select_from(self._of).where(*mine, self._held)
+        rows = self._connection.execute(wanted.order_by(_part.order_id, _part.item).limit(limit))
+        return [(order_id, item) for order_id, item in rows]
+
+    def mark(self) -> PurgeMark:
+        """What tells that something moved: the ends of indexes."""
+        row = self._connection.execute(_MARK).one()
+        return PurgeMark(row[0], row[1], row[2])
 
     def next_due(self, tenant: str, holder: str) -> Micros | None:
         """When the next item of the holder becomes due."""

@@ -16,8 +16,10 @@ from discreet.policy.words import Role
 from discreet.server.calls import Call, new_id
 from discreet.server.logs import Log
 from discreet.server.ports import Store, StoreError, Work
+from discreet.server.ports_authority import HolderRow
 from discreet.server.ports_purge import Posting
 from discreet.server.servicers.purge.delivering import Delivery, Round
+from discreet.server.servicers.purge.looking import Looks
 from discreet.server.servicers.purge.taking import Ack, take
 from discreet.server.servicers.purge.tide import Tide
 from discreet.server.servicers.purge.webhook import Poster, PostFailed
@@ -38,9 +40,10 @@ POSTS_UNDER_WAY_MAX: Final = 8
 
 @dataclass(slots=True)
 class _Line:
-    """One holder's webhook, at this server."""
+    """One holder's webhook, at this server. `holder`: as it stood when the line began."""
 
     delivery: Delivery
+    holder: HolderRow
     began: float
     post: asyncio.Task[None] | None = None
 
@@ -52,6 +55,7 @@ class Hooks:
         self, store: Store, tide: Tide, log: Log, instance: str, timeout_s: float, again_s: float = AGAIN_S
     ) -> None:
         self._store = store
+        self._looks = Looks(store, timeout_s)
         self._tide = tide
         self._log = log
         self._instance = instance
@@ -92,9 +96,9 @@ class Hooks:
             line = self._lines.get(key)
             if line is not None and line.post is not None and not line.post.done():
                 continue
-            if line is None or others:
-                delivery = Delivery(self._store, posting.tenant, posting.holder.holder, self._timeout_s)
-                line = self._lines[key] = _Line(delivery, loop.time())
+            if line is None or others or line.holder != posting.holder:
+                delivery = Delivery(self._looks, posting.tenant, posting.holder.holder)
+                line = self._lines[key] = _Line(delivery, posting.holder, loop.time())
             renew = posting.claimed_until - now < CLAIM_S * 5e5
             line.post = asyncio.create_task(self._post(line, posting, renew=renew))
             line.post.add_done_callback(self._ended)
@@ -106,16 +110,19 @@ class Hooks:
             self._log.error("a webhook could not be served", error=type(error).__name__)
 
     async def _post(self, line: _Line, posting: Posting, *, renew: bool) -> None:
-        """Posts what there is. The claim is kept while something that was posted is not answered."""
+        """Posts what there is.
+
+        The claim is kept while something is not answered, or recalled: who takes the line over says all of it again.
+        """
         loop = asyncio.get_running_loop()
         tenant, holder = posting.tenant, posting.holder
         try:
             async with self._room:
                 if loop.time() - line.began > self._again_s:
-                    line.delivery.forget()
+                    line.delivery.again()
                     line.began = loop.time()
                 found = await line.delivery.round()
-                if found.empty and not (renew and line.delivery.unanswered):
+                if found.empty and not (renew and line.delivery.keeps):
                     return
                 claimed = await self._change(
                     lambda index: index.purges.claim_post(tenant, holder.holder, self._instance, _ahead(index, CLAIM_S))

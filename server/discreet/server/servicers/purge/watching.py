@@ -19,6 +19,7 @@ from discreet.server.reading.heads import SharedHeads
 from discreet.server.servicers import fields
 from discreet.server.servicers.index.messages import token_of
 from discreet.server.servicers.purge.delivering import Delivery, Round
+from discreet.server.servicers.purge.looking import Looks
 from discreet.server.servicers.purge.tide import Tide
 from discreet.v1 import purge_pb2 as pb
 
@@ -34,6 +35,7 @@ class Watching:
         self, store: Store, heads: SharedHeads, tide: Tide, timeout_s: float, heartbeat_s: float = HEARTBEAT_S
     ) -> None:
         self._store = store
+        self._looks = Looks(store, timeout_s)
         self._heads = heads
         self._tide = tide
         self._timeout_s = timeout_s
@@ -49,7 +51,7 @@ class Watching:
             holders = await self._store.look(lambda look: look.holders(tenant, removed=True))
         if holder not in {row.holder for row in holders}:
             raise Precondition("this identity is not registered as a holder for the tenant; call RegisterHolder first")
-        delivery = Delivery(self._store, tenant, holder, self._timeout_s)
+        delivery = Delivery(self._looks, tenant, holder)
         quiet_since, first = asyncio.get_running_loop().time(), True
         while not self._tide.drained:
             number = self._tide.number
