@@ -286,7 +286,7 @@ _ASKED: Final[Mapping[str, Mapping[str, str]]] = {
     "AcknowledgeStep": {
         "holder": "Who answers.",
         "order": "The purge order, by name.",
-        "outcome": "What it says became of each item; ABSENT and PRESENT answer a re-check.",
+        "outcome": "What it says became of each item; ABSENT and PRESENT answer a recheck.",
     },
     "OrderStep": {
         "order": "The purge order, by name.",
