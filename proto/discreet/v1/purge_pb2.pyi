@@ -525,7 +525,9 @@ Global___PurgeRecheck: _TypeAlias = PurgeRecheck  # noqa: Y015
 
 @_typing.final
 class PurgeRecall(_message.Message):
-    """An item that must be kept: it came under a legal hold before it was answered."""
+    """An item that must be kept, since it is under a legal hold. Each stream says so once of every such item, whether the item
+    was sent before or not, and so do posts; one that comes free is sent as an item again.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
