@@ -35,7 +35,8 @@ LOOK_S: Final = 5.0
 """The longest time between two looks."""
 BACKOFF_S: Final = 5.0
 BACKOFF_MAX_S: Final = 900.0
-POSTS_UNDER_WAY_MAX: Final = 8
+POSTS_UNDER_WAY_MAX: Final = 4
+"""Each has a thread of its own; who answers slowly keeps other holders waiting, and nobody else."""
 
 
 @dataclass(slots=True)
@@ -81,7 +82,6 @@ class Hooks:
             for post in posts:
                 post.cancel()
             await asyncio.gather(*posts, return_exceptions=True)
-            self._poster.close()
 
     async def _begin(self) -> None:
         """Starts a post for every holder that may be posted to and has none under way."""
@@ -142,7 +142,7 @@ class Hooks:
             tenant=tenant, holder=holder.holder, items=found.items, recalls=found.recalls, rechecks=found.rechecks
         )
         try:
-            acks = await asyncio.to_thread(self._poster.post, holder.webhook_url, holder.webhook_secret or b"", post)
+            acks = await self._poster.post(holder.webhook_url, holder.webhook_secret or b"", post)
         except PostFailed as error:
             line.delivery.forget()
             wait = min(BACKOFF_S * 2 ** min(posting.failures, 10), BACKOFF_MAX_S)

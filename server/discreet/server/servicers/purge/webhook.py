@@ -5,12 +5,19 @@ The address, the secret and what is answered are written to no log and no error:
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import functools
 import hashlib
 import hmac
+import http.client
+import socket
+import ssl
+import threading
 import time
 from typing import Final
+from urllib.parse import urlsplit
 
-import urllib3
 from google.protobuf import json_format
 
 from discreet.policy.codec import Malformed
@@ -21,7 +28,7 @@ from discreet.v1 import purge_pb2 as pb
 CONNECT_S: Final = 5.0
 READ_S: Final = 5.0
 WHOLE_S: Final = 10.0
-"""How long a post may take altogether, however slowly the answer trickles in."""
+"""How long a post may take altogether, from looking up the name on, however slowly the answer trickles in."""
 RESPONSE_BYTES_MAX: Final = 256 * 1024
 SIGNATURE: Final = "Discreet-Signature"
 
@@ -43,41 +50,141 @@ def body_of(post: pb.PurgePost) -> bytes:
 
 
 class Poster:
-    """Posts from a thread. No redirects, no proxies of the environment, no cookies; certificates are verified."""
+    """Posts from threads of its own. No redirects, no proxies of the environment, no cookies; certificates are checked.
 
-    def __init__(self) -> None:
-        self._pool = urllib3.PoolManager(num_pools=16, maxsize=2, cert_reqs="CERT_REQUIRED")
+    A thread is a post's alone, and no other work of the server waits for it; who calls bounds how many there are. They
+    are daemons: one that waits for the name service cannot be ended from here, and must not keep the process.
+    """
 
-    def post(self, url: str, secret: bytes, post: pb.PurgePost) -> list[Ack]:
-        """The answers that came back at once, often none. Blocks. Raises PostFailed."""
-        body = body_of(post)
-        headers = {"Content-Type": "application/json", SIGNATURE: signed(secret, body, int(time.time()))}
-        began = time.monotonic()
-        try:
-            response = self._pool.request(
-                "POST", url, body=body, headers=headers, retries=False, redirect=False, preload_content=False,
-                decode_content=False, timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S),
-            )  # fmt: skip
+    def __init__(self, whole_s: float = WHOLE_S) -> None:
+        self._whole_s = whole_s
+
+    async def post(self, url: str, secret: bytes, post: pb.PurgePost) -> list[Ack]:
+        """The answers that came back at once, often none. Raises PostFailed. Cancelled: the line is cut."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[list[Ack] | PostFailed] = loop.create_future()
+        exchange = Exchange(url, self._whole_s)
+
+        def work() -> None:
+            found: list[Ack] | PostFailed = PostFailed("failed by an error of this server")
             try:
-                return _answers(response.status, _read(response, began))
+                found = exchange.carry(secret, post)
+            except PostFailed as error:
+                found = error
+            finally:
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(_tell, ended, found)
+
+        threading.Thread(target=work, name="discreet-post", daemon=True).start()
+        timer = loop.call_later(self._whole_s, exchange.cut)
+        try:
+            found = await ended
+        finally:
+            timer.cancel()
+            exchange.cut()
+        if isinstance(found, PostFailed):
+            raise found
+        return found
+
+
+def _tell(ended: asyncio.Future[list[Ack] | PostFailed], found: list[Ack] | PostFailed) -> None:
+    if not ended.done():
+        ended.set_result(found)
+
+
+class Exchange:
+    """One post and its answer over a line of its own, which another thread may cut at any moment."""
+
+    def __init__(self, url: str, whole_s: float) -> None:
+        self._url = urlsplit(url)
+        self._whole_s = whole_s
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._over = False
+        self._connected = False
+
+    def cut(self) -> None:
+        """Ends it: whatever the thread waits for on the line fails at once."""
+        with self._lock:
+            self._over = True
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def carry(self, secret: bytes, post: pb.PurgePost) -> list[Ack]:
+        """The answers that came back. Blocks. Raises PostFailed."""
+        body = body_of(post)
+        signature = signed(secret, body, int(time.time()))
+        try:
+            status, answer = self._exchanged(body, signature)
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            self._require_time()
+            raise PostFailed(_kind(error, connected=self._connected)) from None
+        self._require_time()
+        return _answers(status, answer)
+
+    def _require_time(self) -> None:
+        """Raises PostFailed once the line was cut: what was read may end anywhere."""
+        if self._over:
+            raise PostFailed(f"the answer took longer than {self._whole_s:g} s")
+
+    def _exchanged(self, body: bytes, signature: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(self._url.hostname or "")
+        try:
+            connection.sock = self._connect()
+            path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+            headers = {"Host": self._url.netloc, "Content-Type": "application/json", "Connection": "close"}
+            connection.request("POST", path, body, headers | {SIGNATURE: signature})
+            response = connection.getresponse()
+            try:
+                return response.status, _read(response)
             finally:
                 response.close()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise PostFailed(_kind(error)) from None
+        finally:
+            with self._lock:
+                connection.close()
+                if self._socket is not None:
+                    self._socket.close()
+                self._socket = None
 
-    def close(self) -> None:
-        """Closes the connections."""
-        self._pool.clear()
+    def _connect(self) -> socket.socket:
+        """A line to the holder, over TLS but for loopback."""
+        secure = self._url.scheme == "https"
+        host, port = self._url.hostname or "", self._url.port or (443 if secure else 80)
+        line = self._keep(socket.create_connection((host, port), CONNECT_S))
+        if secure:
+            wrapped = _trusted().wrap_socket(line, server_hostname=host, do_handshake_on_connect=False)
+            self._keep(wrapped)
+            wrapped.do_handshake()
+            line = wrapped
+        self._connected = True
+        line.settimeout(READ_S)
+        return line
+
+    def _keep(self, line: socket.socket) -> socket.socket:
+        """Has `cut` find the line; one that was cut before it was there is closed."""
+        with self._lock:
+            self._socket = line
+            if self._over:
+                line.close()
+        self._require_time()
+        return line
 
 
-def _read(response: urllib3.BaseHTTPResponse, began: float) -> bytes:
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """Whom this machine trusts, read once."""
+    return ssl.create_default_context()
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
     found = bytearray()
     while data := response.read1(16_384):
         found += data
         if len(found) > RESPONSE_BYTES_MAX:
             raise PostFailed(f"the answer is larger than {RESPONSE_BYTES_MAX} bytes")
-        if time.monotonic() - began > WHOLE_S:
-            raise PostFailed(f"the answer took longer than {WHOLE_S:.0f} s")
+    if response.length:
+        raise http.client.IncompleteRead(b"")
     return bytes(found)
 
 
@@ -95,15 +202,10 @@ def _answers(status: int, body: bytes) -> list[Ack]:
         raise PostFailed(f"the answer is refused: {error}") from None
 
 
-def _kind(error: Exception) -> str:
+def _kind(error: Exception, *, connected: bool) -> str:
     """What kind of failure it is, in words without an address in them."""
-    inner = error.args[-1] if isinstance(error, urllib3.exceptions.MaxRetryError) and error.args else error
-    if isinstance(inner, urllib3.exceptions.SSLError):
+    if isinstance(error, ssl.SSLError):
         return "the certificate, or the line, cannot be trusted"
-    if isinstance(inner, urllib3.exceptions.NewConnectionError):  # which is a timeout, too, for urllib3
-        return "cannot be reached"
-    if isinstance(inner, urllib3.exceptions.TimeoutError):
+    if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(inner, urllib3.exceptions.ProtocolError):
-        return "the line was cut"
-    return "cannot be reached"
+    return "the line was cut" if connected else "cannot be reached"
