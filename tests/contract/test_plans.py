@@ -33,6 +33,10 @@ LOOKUPS: Mapping[str, Callable[[Work], object]] = {
     "what stands": lambda work: work.authority.standing(TENANT),
     "items under a hold on a version": lambda work: work.authority.held_parts(TENANT, Target("", "doc/1", "1")),
     "items under a hold on a source": lambda work: work.authority.held_parts(TENANT, Target("l-7")),
+    "items that come free with a version": lambda work: work.authority.freed_items(
+        TENANT, "h", Target("", "doc/1", "1")
+    ),
+    "items that come free with a source": lambda work: work.authority.freed_items(TENANT, "h", Target("l-7")),
     "items that a holder answers": lambda work: work.purges.part(TENANT, "store", [("order", 1), ("order", 2)]),
     "roots of segments": lambda work: work.purges.roots(TENANT, ["led-1", "led-2"]),
 }

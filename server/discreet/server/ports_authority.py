@@ -236,6 +236,10 @@ class AuthorityWork(Protocol):
         """One by its id, settled or not."""
         ...
 
+    def waiting_approvals(self, tenant: str) -> int:
+        """How many changes wait for a second person; neither settled nor expired ones."""
+        ...
+
     def settle_approval(self, tenant: str, approval_id: str, approved: bool, actor: str, reason: str) -> int:
         """Approved or rejected, once; returns the seq."""
         ...
@@ -261,6 +265,13 @@ class AuthorityWork(Protocol):
 
     def held_parts(self, tenant: str, target: Target) -> tuple[HeldPart, ...]:
         """Every holder's items that a hold on the target covers, answered ones too, in the order of their keys."""
+        ...
+
+    def freed_items(self, tenant: str, hold_id: str, target: Target) -> tuple[tuple[str, int], ...]:
+        """Items of orders, by order id and number, that the hold on the target covers and no other hold does.
+
+        Whether or not any holder has a part in them: it is what becomes PURGE when the hold ends.
+        """
         ...
 
     def versions(self, tenant: str, record_id: str) -> tuple[RecordFacts, ...]:

@@ -17,6 +17,7 @@ from discreet.v1 import authority_pb2, index_pb2
 from tests.server.authority.acts import (
     ALLOWED,
     PURGED,
+    TICKETED,
     answer,
     approvals,
     hold,
@@ -153,6 +154,47 @@ async def test_lifting_a_hold_waits_for_another_operator(by_two: Running) -> Non
     assert await seen(by_two) == [ALLOWED] * 2
     again = await lift_hold(by_two.lines.operator, (await hold(by_two.lines.operator, record=ref())).hold_id)
     assert again.approval_id != asked.approval_id
+
+
+async def test_a_lift_frees_nothing_that_was_revoked_after_it_was_asked_for(by_two: Running) -> None:
+    """B8, RET-09 in kind: with no holder at all, a hold is not lifted for what nobody knew would be purged by it."""
+    made = (await by_two.lines.agent.commit(commit())).results[0].ledger_id
+    placed = await hold(by_two.lines.operator, source_label="handbook")
+    asked = await lift_hold(by_two.lines.operator, placed.hold_id)
+    await approved(by_two, (await revoke(by_two.lines.operator, record=ref())).approval_id)
+    error = await by_two.lines["second"].refused(approve(asked.approval_id))
+    assert (error.code().name, "something else" in (error.details() or "")) == ("FAILED_PRECONDITION", True)
+    assert await seen(by_two, made) == [HELD] * 3
+    again = await lift_hold(by_two.lines.operator, placed.hold_id)
+    await approved(by_two, again.approval_id)
+    assert await seen(by_two, made) == [PURGED] * 3
+
+
+async def test_a_lift_frees_nothing_that_another_hold_kept_when_it_was_asked_for(by_two: Running) -> None:
+    """B8: of two holds on what is revoked, the second one that ends frees it, and that is what is approved."""
+    await by_two.lines.agent.commit(commit())
+    await approved(by_two, (await revoke(by_two.lines.operator, record=ref())).approval_id)
+    holds = [await hold(by_two.lines.operator, record=ref(), ticket=f"T-{n}") for n in range(2)]
+    asked = [(await lift_hold(by_two.lines.operator, one.hold_id)).approval_id for one in holds]
+    await approved(by_two, asked[0])
+    error = await by_two.lines["second"].refused(approve(asked[1]))
+    assert (error.code().name, "something else" in (error.details() or "")) == ("FAILED_PRECONDITION", True)
+    assert await seen(by_two) == [HELD] * 2
+
+
+async def test_a_bounded_number_of_changes_waits(by_two: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one is refused until one is settled; settled ones, and another tenant's, count nothing."""
+    monkeypatch.setattr(asking, "WAITING_MAX", 2)
+    first = (await revoke(by_two.lines.operator, record=ref())).approval_id
+    await revoke(by_two.lines.operator, record=ref())
+    request = index_pb2.RevokeRetentionRequest(record=ref(), **TICKETED)
+    error = await by_two.lines.operator.refused(request)
+    assert (error.code().name, "approve or reject" in (error.details() or "")) == ("RESOURCE_EXHAUSTED", True)
+    assert len(await approvals(by_two.lines.operator)) == 2
+    await by_two.lines.collector.put(document(), tenant="bolt")
+    await revoke(by_two.lines.operator, record=ref(), tenant="bolt")
+    await by_two.lines["second"].call(authority_pb2.RejectRequest(tenant=TENANT, approval_id=first, reason="no"))
+    assert (await revoke(by_two.lines.operator, record=ref())).approval_id
 
 
 async def test_lifting_a_tombstone_waits_for_another_operator(by_two: Running) -> None:

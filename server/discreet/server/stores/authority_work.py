@@ -163,6 +163,13 @@ class SqlAuthority:
         row = self._on.connection.execute(wanted).first()
         return None if row is None else _approval_row(row)
 
+    def waiting_approvals(self, tenant: str) -> int:
+        """How many changes wait, expired ones left out."""
+        waits = (_approval.tenant == tenant, _approval.expires_at > self._on.head.now, _end.approval_id.is_(None))
+        joined = kept.approval.outerjoin(kept.approval_end, _end.approval_id == _approval.approval_id)
+        counted = sa.select(sa.func.count()).select_from(joined).where(*waits)
+        return int(self._on.connection.execute(counted).scalar_one())
+
     def settle_approval(self, tenant: str, approval_id: str, approved: bool, actor: str, reason: str) -> int:
         """Approved or rejected, once."""
         seq = self._on.event()
@@ -226,6 +233,10 @@ class SqlAuthority:
     def held_parts(self, tenant: str, target: Target) -> tuple[HeldPart, ...]:
         """Every holder's items that a hold on the target covers."""
         return covering.held_parts(self._on.connection, tenant, target)
+
+    def freed_items(self, tenant: str, hold_id: str, target: Target) -> tuple[tuple[str, int], ...]:
+        """Items of orders that the hold on the target covers and no other hold."""
+        return covering.freed_items(self._on.connection, tenant, hold_id, target)
 
     def resting(self, tenant: str, refs: Sequence[Ref], label: str = "") -> tuple[Resting, ...]:
         """Committed segments with any of the versions among their roots, or any not revoked itself under the label."""

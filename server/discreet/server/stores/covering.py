@@ -3,7 +3,7 @@
 Every function runs in the transaction of the connection that it is given.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from discreet.server.ports_authority import HeldPart, Resting, Under
 from discreet.server.stores import tables
 from discreet.server.stores import tables_authority as kept
 from discreet.server.stores.built import built_on_target
+from discreet.server.stores.purge_holds import covered
 from discreet.server.stores.rows import revoke_of
 from discreet.server.stores.transaction import parts
 
@@ -58,6 +59,16 @@ _IS_ITEM = "i.tenant = t.tenant AND i.ledger_id = t.ledger_id"
 _SEGMENTS_OF_SOURCE = (
     f"{_PART}{_LABELLED}CROSS JOIN ledger_root t CROSS JOIN purge_item i{_ANSWERED}"
     f" WHERE {_IS_LABELLED} AND {_ROOT} AND {_IS_ITEM} AND {_IS_PART}"
+)
+_ITEM = "SELECT DISTINCT i.order_id, i.item "
+_IS_SEGMENT = f"i.kind = {int(PurgeItemKind.SEGMENT)}"
+_ITEMS_OF_SOURCE = (
+    f"{_ITEM}{_LABELLED}CROSS JOIN ledger_root t CROSS JOIN purge_item i"
+    f" WHERE {_IS_LABELLED} AND {_ROOT} AND {_IS_ITEM} AND {_IS_SEGMENT}"
+)
+_ITEMS_OF_RECORD = (
+    f"{_ITEM}FROM ledger_root t{{ledger_root_record}} CROSS JOIN purge_item i"
+    f" WHERE t.record_id = :record_id AND t.tenant = :tenant AND {_IS_ITEM} AND {_IS_SEGMENT}"
 )
 _SEGMENTS_OF_RECORD = (
     f"{_PART}FROM ledger_root t{{ledger_root_record}} CROSS JOIN purge_item i{_ANSWERED}"
@@ -109,11 +120,40 @@ def held_parts(connection: sa.Connection, tenant: str, target: Target) -> tuple[
     joined = joined.outerjoin(kept.purge_answer, _LAST_ANSWER)
     of_records = sa.select(*columns).select_from(joined)
     rows = [*connection.execute(of_records.where(*_of_record(tenant, target)))]
-    rows += _rows(connection, *_of_segments(tenant, target))
+    rows += _rows(connection, *_of_segments(tenant, target, _SEGMENTS_OF_SOURCE, _SEGMENTS_OF_RECORD))
     for some in parts(built_on_target(connection, tenant, target)):
         rows += connection.execute(of_records.where(_named(tenant, some)))
     found = {tuple(row[:3]): _held_part(row) for row in rows}
     return tuple(found[key] for key in sorted(found))
+
+
+def freed_items(connection: sa.Connection, tenant: str, hold_id: str, target: Target) -> tuple[tuple[str, int], ...]:
+    """Items of orders that the hold on the target covers and no other hold, whoever holds copies, or nobody."""
+    wanted = sa.select(_item.order_id, _item.item)
+    rows = [*connection.execute(wanted.where(*_of_record(tenant, target)))]
+    rows += _rows(connection, *_of_segments(tenant, target, _ITEMS_OF_SOURCE, _ITEMS_OF_RECORD))
+    for some in parts(built_on_target(connection, tenant, target)):
+        rows += connection.execute(wanted.where(_named(tenant, some)))
+    found = {(str(row[0]), int(row[1])) for row in rows}
+    others = covered(connection, tenant, but=hold_id) if found else None
+    if others is not None:
+        found -= _kept(connection, found, others)
+    return tuple(sorted(found))
+
+
+def _kept(
+    connection: sa.Connection, items: Collection[tuple[str, int]], others: sa.ColumnElement[bool]
+) -> set[tuple[str, int]]:
+    """Those of the items that other holds cover as well."""
+    by_order: dict[str, list[int]] = {}
+    for order_id, item in items:
+        by_order.setdefault(order_id, []).append(item)
+    kept_back: set[tuple[str, int]] = set()
+    for order_id, numbers in by_order.items():
+        for some in parts(numbers):
+            wanted = sa.select(_item.item).where(_item.order_id == order_id, _item.item.in_(some), others)
+            kept_back |= {(order_id, int(row[0])) for row in connection.execute(wanted)}
+    return kept_back
 
 
 def _named(tenant: str, refs: Sequence[Ref]) -> sa.ColumnElement[bool]:
@@ -143,11 +183,11 @@ def _of_record(tenant: str, target: Target) -> Iterator[sa.ColumnElement[bool]]:
             yield _item.version == target.version
 
 
-def _of_segments(tenant: str, target: Target) -> tuple[str, Mapping[str, str]]:
+def _of_segments(tenant: str, target: Target, of_source: str, of_record: str) -> tuple[str, Mapping[str, str]]:
     """The statement for items of segments that rest on the target, and its values."""
     if target.label:
-        return _SEGMENTS_OF_SOURCE, {"tenant": tenant, "label": target.label}
+        return of_source, {"tenant": tenant, "label": target.label}
     values = {"tenant": tenant, "record_id": target.record_id}
     if not target.version:
-        return _SEGMENTS_OF_RECORD, values
-    return _SEGMENTS_OF_RECORD + _OF_VERSION, {**values, "version": target.version}
+        return of_record, values
+    return of_record + _OF_VERSION, {**values, "version": target.version}

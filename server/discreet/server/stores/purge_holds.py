@@ -36,9 +36,11 @@ _BUILT = tables.record_root.join(
 )
 
 
-def covered(connection: sa.Connection) -> sa.ColumnElement[bool] | None:
-    """The condition over `purge_item`; None where no hold stands at all."""
-    if connection.execute(sa.select(_hold.c.seq).where(_STANDS).limit(1)).first() is None:
+def covered(connection: sa.Connection, tenant: str = "", *, but: str = "") -> sa.ColumnElement[bool] | None:
+    """The condition over `purge_item`; None where no hold stands at all, or none of the tenant `but` the one named."""
+    stands = sa.and_(_STANDS, _hold.c.fact_id != but) if but else _STANDS
+    there = sa.and_(stands, _hold.c.tenant.in_([tenant, ""])) if tenant else stands
+    if connection.execute(sa.select(_hold.c.seq).where(there).limit(1)).first() is None:
         return None
     record = sa.or_(_covers(_item.record_id, _item.version, _item.label), _behind())
     itself = sa.and_(_item.kind == int(PurgeItemKind.RECORD), record)
@@ -48,7 +50,7 @@ def covered(connection: sa.Connection) -> sa.ColumnElement[bool] | None:
     a_root = roots.correlate(kept.purge_item, _hold).exists()
     segment = sa.and_(_item.kind == int(PurgeItemKind.SEGMENT), a_root)
     mine = _hold.c.tenant.in_([_item.tenant, ""])
-    covering = sa.select(sa.literal(1)).select_from(_hold).where(_STANDS, mine, sa.or_(itself, segment))
+    covering = sa.select(sa.literal(1)).select_from(_hold).where(stands, mine, sa.or_(itself, segment))
     return covering.correlate(kept.purge_item).exists()
 
 

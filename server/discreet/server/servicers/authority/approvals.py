@@ -14,7 +14,7 @@ from discreet.policy.facts import Micros
 from discreet.policy.snapshot import Snapshot
 from discreet.server.auditing import Change
 from discreet.server.calls import Call, new_id
-from discreet.server.errors import Denied, NotFound, Precondition
+from discreet.server.errors import Denied, NotFound, Precondition, TooMuch
 from discreet.server.ports import Head, Work
 from discreet.server.ports_authority import ApprovalRow, Look
 from discreet.server.servicers import fields
@@ -27,6 +27,8 @@ from discreet.v1 import authority_pb2 as pb
 
 EXPIRES_AFTER_US = 72 * 3_600_000_000
 DIGEST_BYTES = 64
+WAITING_MAX = 1_000
+"""Changes of a tenant that wait at a time: each keeps its whole request, which may name 10,000 versions."""
 WORDS: Mapping[str, str] = {
     "RevokeRetention": "revoke",
     "LiftHold": "lift-hold",
@@ -70,7 +72,9 @@ class Approvals:
         return WORDS[call.name] in self._by_two
 
     def ask(self, index: Work, call: Call, tenant: str, asked: Asked) -> str:
-        """Keeps the change until another operator settles it; returns the approval's id."""
+        """Keeps the change until another operator settles it; returns the approval's id. TooMuch where many wait."""
+        if index.authority.waiting_approvals(tenant) >= WAITING_MAX:
+            raise TooMuch(f"{WAITING_MAX} changes wait for a second person already; approve or reject some first")
         row = ApprovalRow(
             approval_id=new_id(),
             method=call.name,

@@ -128,13 +128,16 @@ def _require_there(index: Work, tenant: str, target: Target) -> None:
 
 
 def _covered(index: Work, tenant: str, hold_id: str) -> tuple[Hold, str]:
-    """The hold, and the digest of what comes free when it ends."""
+    """The hold, and the digest of what comes free when it ends: what turns to PURGE, with or without a holder."""
     standing = index.authority.standing(tenant).holds
     hold = next((one for holds in standing.values() for one in holds if one.hold_id == hold_id), None)
     if hold is None:
         raise NotFound("hold_id: none of that id stands for this tenant")
     parts = [part for part in index.authority.held_parts(tenant, hold.target) if part.state in TO_PURGE]
-    return hold, digest_of((index.head.epoch, tenant, hold_id, *(text for part in parts for text in _key(part))))
+    freed = index.authority.freed_items(tenant, hold_id, hold.target)
+    items = (text for order_id, item in freed for text in (order_id, str(item)))
+    named = (index.head.epoch, tenant, hold_id, str(len(freed)), *items)
+    return hold, digest_of((*named, *(text for part in parts for text in _key(part))))
 
 
 def _gone(part: HeldPart) -> bool:
