@@ -4,7 +4,7 @@ Part of the store's contract in `discreet.server.ports`: same transaction, same 
 writes takes its own number of the order unless it says otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -252,6 +252,10 @@ class AuthorityWork(Protocol):
         """Up to 1,000 latest revisions under a label after the given one, in the order of record id and version."""
         ...
 
+    def has_label(self, tenant: str, label: str) -> bool:
+        """True where any record version of the tenant stands under the label, revoked or not."""
+        ...
+
     def under(self, tenant: str, label: str) -> tuple[Under, ...]:
         """Every version under a label, in the order of record id and version: what a revoke of the source covers."""
         ...
@@ -306,6 +310,10 @@ class PurgeWork(Protocol):
 
     def add_parts(self, tenant: str, row: HolderRow) -> int:
         """Parts in all orders for a holder that has none in them yet; returns how many items."""
+        ...
+
+    def put_off(self, tenant: str, items: Iterable[tuple[str, int]]) -> None:
+        """Has the open parts of the items be due no sooner than as long from now as their order gave; no number."""
         ...
 
     def order(self, tenant: str, order_id: str) -> OrderRow | None:

@@ -80,3 +80,35 @@ async def test_what_is_held_keeps_nothing_else_from_coming(stage: Scene) -> None
     await stage.hold()
     other = await stage.revoke("handbook/other")
     assert keys(await stage.watch("vectors").next()) == [(other, 1)]
+
+
+async def test_what_a_lifted_hold_frees_has_its_time_again(stage: Scene) -> None:
+    """B7, B8: a hold of many days does not make a holder late: due as long after the lift as after the revoke."""
+    await stage.register("threads")
+    await stage.register("vectors", DOCUMENTS)
+    order = await stage.revoke()
+    first = {one.holder: one.item.due_at.ToMicroseconds() for one in await stage.items(order)}
+    within = first["threads"] - stage.clock.now
+    await stage.ack("vectors", order, 2, PURGED)
+    one, other = (await stage.hold()).hold_id, await placed(stage, "source")
+    stage.later(40 * 24 * HOUR)
+    await stage.lift(one)
+    stage.later(24 * HOUR)
+    await stage.lift(other)
+    (item,) = (await stage.watch("threads").next()).items
+    assert item.due_at.ToMicroseconds() == stage.clock.now + within
+    assert (await stage.status()).overdue_orders == 0
+    assert await stage.orders(overdue_only=True) == []
+    told = {one.holder: one.item.due_at.ToMicroseconds() for one in await stage.items(order)}
+    assert told == {"threads": stage.clock.now + within, "vectors": first["vectors"]}
+    stage.later(within / 1e6 + 1)
+    assert (await stage.status()).overdue_orders == 1
+
+
+async def test_a_short_hold_takes_no_time_from_the_holder(stage: Scene) -> None:
+    """B7: what is due later than that anyway stays as it is."""
+    await stage.register("threads")
+    order = await stage.revoke(in_s=48 * HOUR)
+    before = [one.item.due_at for one in await stage.items(order)]
+    await stage.lift((await stage.hold()).hold_id)
+    assert [one.item.due_at for one in await stage.items(order)] == before

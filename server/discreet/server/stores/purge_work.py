@@ -169,6 +169,21 @@ class SqlPurges:
                 added += self._write_parts(tenant, due, items, [row])
         return added
 
+    def put_off(self, tenant: str, items: Iterable[tuple[str, int]]) -> None:
+        """Gives the open parts of the items as long from now on as their order gave them at first."""
+        by_order: dict[str, list[int]] = {}
+        for order_id, number in items:
+            by_order.setdefault(order_id, []).append(number)
+        for order_id, numbers in by_order.items():
+            order = self.order(tenant, order_id)
+            if order is None:
+                continue
+            due = Micros(self._on.head.now + order.due_at - order.purge_not_before)
+            mine = (_part.order_id == order_id, _part.tenant == tenant, _part.state.in_(UNDONE), _part.due_at < due)
+            for some in parts(dict.fromkeys(numbers)):
+                late = sa.update(kept.purge_part).where(*mine, _part.item.in_(some))
+                self._on.connection.execute(late.values(due_at=due))
+
     def order(self, tenant: str, order_id: str) -> OrderRow | None:
         """One by its id."""
         return read_order(self._on.connection, tenant, order_id)

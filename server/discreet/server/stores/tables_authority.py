@@ -215,6 +215,7 @@ purge_part = Table(
 )
 """Derived from `purge_answer`: where each item of each holder's part stands, and when the holder is asked (again).
 
+`due_at`: when the holder must have answered; later than at first where it registered late or a hold was lifted.
 `recheck`: it is asked whether the content is still there, not to delete it. Stored states: OPEN, FAILED, UNCONFIRMED,
 PURGED, NOT_FOUND; SCHEDULED and HELD follow from `available_at` and from the holds that stand.
 """
@@ -267,5 +268,5 @@ INDEX_INSERTS = frozenset(
 )
 INDEX_UPDATES = {
     "holder_post": ("claimed_until", "instance", "failures", "last_failure"),
-    "purge_part": ("state", "available_at", "answers", "recheck", "failure", "answered_at"),
+    "purge_part": ("state", "available_at", "due_at", "answers", "recheck", "failure", "answered_at"),
 }

@@ -9,12 +9,14 @@ from discreet.policy.words import PurgeOutcome, PurgeState
 from discreet.server.auditing import Change
 from discreet.server.calls import Call, new_id
 from discreet.server.errors import NotFound, Precondition
+from discreet.server.policies.follower import Policies
 from discreet.server.ports import Head, Work
 from discreet.server.ports_authority import HeldPart, Look
 from discreet.server.servicers import fields
 from discreet.server.servicers.authority.approvals import Approvals, Asked
 from discreet.server.servicers.authority.covering import digest_of
 from discreet.server.servicers.authority.extents import ticket
+from discreet.server.servicers.authority.labels import require_known
 from discreet.server.servicers.authority.messages import hold_message
 from discreet.server.servicers.authority.naming import subject
 from discreet.server.servicers.index.messages import token_of
@@ -30,8 +32,9 @@ TO_PURGE = frozenset({PurgeState.OPEN, PurgeState.FAILED})
 class Holds:
     """Answers the hold methods of PurgeService, and carries out what was approved."""
 
-    def __init__(self, transacting: Transacting, approvals: Approvals) -> None:
+    def __init__(self, transacting: Transacting, policies: Policies, approvals: Approvals) -> None:
         self._transacting = transacting
+        self._policies = policies
         self._approvals = approvals
         approvals.add("LiftHold", self)
 
@@ -41,7 +44,7 @@ class Holds:
         reason, named = fields.reason(request.reason), ticket(request.ticket)
 
         def work(index: Work, _snapshot: Snapshot | None) -> pb.PlaceHoldResponse:
-            _require_there(index, tenant, target)
+            _require_there(index, tenant, target, self._policies.snapshot)
             standing = index.authority.standing(tenant).holds
             hold = next((one for one in standing.get(target, ()) if one.ticket == named), None)
             if hold is None:
@@ -90,6 +93,9 @@ class Holds:
 
     def _lift(self, index: Work, call: Call, tenant: str, hold: Hold, asked: Asked, actor: str) -> None:
         index.authority.end_hold(tenant, hold.hold_id, actor, asked.reason, asked.ticket)
+        # While it was held nobody could delete it: from now on there is as much time as there was at first.
+        freed = index.authority.held_parts(tenant, hold.target)
+        index.purges.put_off(tenant, [(part.order_id, part.item) for part in freed])
         change = Change(
             "LiftHold", _ref(hold.target), reason=asked.reason, ticket=asked.ticket, detail=_words(hold),
             subject_id=hold.hold_id,
@@ -119,9 +125,11 @@ def _target(request: pb.PlaceHoldRequest) -> Target:
     return Target(record_id=record_id, version=version)
 
 
-def _require_there(index: Work, tenant: str, target: Target) -> None:
-    """Raises NotFound for a record that the index does not hold: a hold on a misspelt one would hold nothing."""
-    if target.version:
+def _require_there(index: Work, tenant: str, target: Target, snapshot: Snapshot | None) -> None:
+    """Raises NotFound for what the index does not hold: a hold on a misspelt record or source would hold nothing."""
+    if target.label:
+        require_known(index, tenant, target.label, snapshot)
+    elif target.version:
         held(index, tenant, Ref(target.record_id, target.version))
     elif target.record_id and index.current(tenant, target.record_id) is None:
         raise NotFound("record.record_id: the index holds no such record for this tenant")
