@@ -16,7 +16,8 @@ from alembic.script import ScriptDirectory
 
 from discreet.policy.facts import FactIds, Ref
 from discreet.server.ports import Store, StoreError
-from discreet.server.stores import open_store, schema, sqlite_files
+from discreet.server.stores import open_store, schema, sqlite_files, sqlite_path
+from discreet.server.stores.keeping import upgrade_database
 from discreet.server.stores.metadata import metadata
 from discreet.server.stores.postgres_connect import Kind, connect, connect_sync, parse_address
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
@@ -154,6 +155,37 @@ async def test_a_second_server_on_the_file_is_refused_and_told_of_the_first(data
     store = await database.open()
     assert f"process {os.getpid()} on " in await refused(database.url)
     await store.close()
+
+
+@ON_SQLITE
+async def test_a_second_server_is_refused_under_any_name_of_the_file(database: Database, tmp_path: Path) -> None:
+    """DB-01: the lock is of the file, not of a name: a link lets no second server in, nor an operator's command."""
+    there = sqlite_path(database.url)
+    link = tmp_path / "link.db"
+    link.symlink_to(there)
+    store = await database.open()
+    assert f"process {os.getpid()} on " in await refused(str(link))
+    with pytest.raises(StoreError, match=f"process {os.getpid()} on "):
+        upgrade_database(str(link))
+    await store.close()
+    by_link = open_store(str(link))
+    await by_link.open()
+    assert f"process {os.getpid()} on " in await refused(database.url)
+    await by_link.close()
+
+
+@ON_SQLITE
+async def test_a_file_with_two_names_is_refused(database: Database, tmp_path: Path) -> None:
+    """DB-01, A12: under each name SQLite keeps a log of its own, so that a revoke under one would be lost."""
+    await (await database.open()).close()
+    other = tmp_path / "other.db"
+    other.hardlink_to(sqlite_path(database.url))
+    for name in (database.url, str(other)):
+        assert "has another name, too" in await refused(name)
+        with pytest.raises(StoreError, match="has another name, too"):
+            upgrade_database(name)
+    other.unlink()
+    await (await database.open()).close()
 
 
 async def test_places_that_cannot_hold_a_store_are_refused(tmp_path: Path) -> None:

@@ -23,10 +23,15 @@ def check_place(path: Path) -> None:
         raise StoreError(f"the directory {path.parent} does not exist; create it first")
     if path.exists() and not path.is_file():
         raise StoreError(f"{path} is not a regular file")
+    if path.exists() and path.stat().st_nlink > 1:
+        raise StoreError(
+            f"{path} has another name, too (a hard link): under each name SQLite keeps a log of its own, and what is"
+            " written under one is lost under the other; remove all names but one"
+        )
     for one in (path if path.exists() else path.parent, path.parent):
         if not os.access(one, os.W_OK):
             raise StoreError(f"{one} cannot be written by this process")
-    kind = file_system(path.parent.resolve(), MOUNTS.read_text() if MOUNTS.exists() else "")
+    kind = file_system(path.resolve().parent, MOUNTS.read_text() if MOUNTS.exists() else "")
     if kind in NETWORK_FILE_SYSTEMS:
         raise StoreError(
             f"{path} lies on a network file system ({kind}), whose locks are not to be trusted; take a local disk"
@@ -63,7 +68,9 @@ class FileLock:
     """An exclusive lock on a file beside the database. The kernel lets go of it when the process ends, in any way."""
 
     def __init__(self, database: Path) -> None:
-        self._path = database.with_name(database.name + ".lock")
+        # Beside the file itself, wherever symbolic links lead to it from: the lock is of the file, not of a name.
+        there = database.resolve()
+        self._path = there.with_name(there.name + ".lock")
         self._handle: int | None = None
 
     def acquire(self) -> None:
