@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+import uuid
 
 from google.protobuf.message import Message
 
-from discreet.v1 import common_pb2, disclosure_pb2
-from tests.server.support import Running, binding, check, document, segment
+from discreet.v1 import common_pb2, disclosure_pb2, index_pb2
+from tests.server.support import TENANT, Running, binding, check, commit, document, segment
 
 CALLS = 2_000
+EVENED = 1_000
+"""Calls where answers leave at whole multiples of a time: as much as 2,000 others tell, since they scatter less."""
 ROUNDS = 3
 P_MIN = 0.01
 
@@ -50,19 +53,49 @@ async def test_their_times_cannot_be_told_apart(running: Running) -> None:
     Fails only if three rounds in a row give p below 0.01.
     """
     await running.lines.collector.put(document("handbook/staff", scopes=["staff"]))
-    denied, unknown = asked("handbook/staff"), asked("handbook/nowher")
-    for request in (denied, unknown) * 20:
+    await look_alike(running, asked("handbook/staff"), asked("handbook/nowher"))
+
+
+async def test_another_readers_segment_takes_as_long_as_one_that_never_was(running: Running) -> None:
+    """F11, DSC-09: as a parent and by its ledger id, to whoever may not know of what it rests on."""
+    staff = document("handbook/staff", scopes=["staff"])
+    await running.lines.collector.put(staff)
+    scope = index_pb2.GrantScopeRequest(tenant=TENANT, principal_id="ana", scope="staff", reason="x")
+    await running.lines.operator.call(scope)
+    made = await running.lines.agent.commit(commit(segment("s1", binding("handbook/staff"))))
+    there, nowhere = made.results[0].ledger_id, str(uuid.uuid4())
+    answers = [await running.lines.agent.check(draft(parent)) for parent in (there, nowhere)]
+    assert told(answers[0]) == told(answers[1])
+    await look_alike(running, draft(there), draft(nowhere), EVENED)
+    replay = [check(ledger_ids=[one], principal="bo") for one in (there, nowhere)]
+    await look_alike(running, replay[0], replay[1], EVENED)
+
+
+def draft(parent: str) -> disclosure_pb2.CheckRequest:
+    """A check of bo's of something made from one segment."""
+    made = segment("s1", parents=[parent])
+    made.ClearField("bindings")
+    return check(made, principal="bo")
+
+
+async def look_alike(
+    running: Running, one: disclosure_pb2.CheckRequest, other: disclosure_pb2.CheckRequest, calls: int = CALLS
+) -> None:
+    """Asserts that the times of two questions are of one distribution, in one of three rounds."""
+    for request in (one, other) * 20:
         await running.lines.agent.check(request)
     found: list[float] = []
     while len(found) < ROUNDS and (not found or found[-1] < P_MIN):
-        found.append(await one_round(running, denied, unknown))
+        found.append(await one_round(running, one, other, calls))
     assert found[-1] >= P_MIN, found
 
 
-async def one_round(running: Running, one: disclosure_pb2.CheckRequest, other: disclosure_pb2.CheckRequest) -> float:
+async def one_round(
+    running: Running, one: disclosure_pb2.CheckRequest, other: disclosure_pb2.CheckRequest, calls: int
+) -> float:
     """The p value of a round, its calls interleaved and each pair in alternating order."""
     times: tuple[list[float], list[float]] = ([], [])
-    for number in range(CALLS // 2):
+    for number in range(calls // 2):
         pair = ((0, one), (1, other)) if number % 2 else ((1, other), (0, one))
         for place, request in pair:
             began = time.perf_counter()

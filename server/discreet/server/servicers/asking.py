@@ -62,6 +62,27 @@ async def computed(size: int, function: Callable[P, T], *args: P.args, **kwargs:
     return await asyncio.to_thread(function, *args, **kwargs)
 
 
+EVEN_S = 0.01
+"""Answers that tell nothing of a ledger entry leave at whole multiples of this after their call came."""
+
+
+async def evened(call: Call, began: float, results: Sequence[SegmentDecision]) -> None:
+    """Waits where the time may tell whether an entry is there: what it rests on is looked up then (F11).
+
+    `began` is on the event loop's clock. By what the reader is told alone, so that both kinds wait alike. A larger
+    difference than EVEN_S, from very many roots, stays.
+    """
+    if not any(_tells_nothing(one) for one in results):
+        return
+    spent = asyncio.get_running_loop().time() - began
+    await asyncio.sleep(call.time_left_s(EVEN_S - spent % EVEN_S))
+
+
+def _tells_nothing(one: SegmentDecision) -> bool:
+    told = one.reader_reason
+    return told is Reason.PARENT_UNUSABLE or (one.by_ledger_id and told is Reason.NOT_AVAILABLE)
+
+
 @dataclass(slots=True)
 class Tally:
     """What went wrong without stopping anybody: shown in status, never silent. And which verdicts were given."""

@@ -5,11 +5,13 @@ One path for everything that is well-formed: unknown and denied take the same st
 
 from __future__ import annotations
 
+import asyncio
+
 from discreet.policy.codec import Parsed, Reply, encode_check, parse_check
 from discreet.policy.decide import withhold_all
 from discreet.policy.words import AuditAct, AuditMode, Reason
 from discreet.server.calls import Call, new_id
-from discreet.server.servicers.asking import Asked, Asking, computed
+from discreet.server.servicers.asking import Asked, Asking, computed, evened
 
 
 class Checking:
@@ -20,11 +22,13 @@ class Checking:
 
     async def check(self, call: Call, data: bytes) -> bytes:
         """The bytes of a CheckResponse. Raises Malformed, Denied, Precondition; a lost store withholds instead."""
+        began = asyncio.get_running_loop().time()
         parsed: Parsed = await computed(len(data), parse_check, data)
         request = self._asking.addressed(call, parsed.request)
-        return await self._answer(call, len(data), await self._asking.gather(call, request, parsed.ids))
+        asked = await self._asking.gather(call, request, parsed.ids)
+        return await self._answer(call, began, len(data), asked)
 
-    async def _answer(self, call: Call, size: int, asked: Asked) -> bytes:
+    async def _answer(self, call: Call, began: float, size: int, asked: Asked) -> bytes:
         request = asked.request
         if asked.reason is None:
             decided = await self._asking.decide(call, asked)
@@ -39,7 +43,9 @@ class Checking:
                 ids = [new_id() for _ in decided.results]
         self._asking.tally.told(request.moment, decided.results)
         reply = Reply(request, call.request_id, asked.token, asked.snapshot, self._asking.instance, ids)
-        return await computed(size, encode_check, decided, reply)
+        answer = await computed(size, encode_check, decided, reply)
+        await evened(call, began, decided.results)
+        return answer
 
     def _audited(self, asked: Asked) -> bool:
         """Where the store just failed to answer, nothing is disclosed and its audit is not waited for."""

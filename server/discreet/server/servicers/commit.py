@@ -34,7 +34,7 @@ from discreet.server.ports import (
     Recorded,
     StoreError,
 )
-from discreet.server.servicers.asking import Asked, Asking, computed
+from discreet.server.servicers.asking import Asked, Asking, computed, evened
 
 ROUNDS_MAX = 5
 LAST_ROUNDS_MAX = 8
@@ -82,6 +82,7 @@ class Committing:
 
         Raises Malformed, Denied, Precondition, AlreadyExists, Unavailable (outcome unknown).
         """
+        began = asyncio.get_running_loop().time()
         parsed: Parsed = await computed(len(data), parse_commit, data)
         request = self._asking.addressed(call, parsed.request)
         progress = _Progress(len(data))
@@ -92,7 +93,9 @@ class Committing:
             outcome = await self._offer(call, this, progress)
             if isinstance(outcome, Recorded):
                 self._asking.tally.told(request.moment, this.decided.results)
-                return await computed(len(data), self._reply, call, this, progress, outcome)
+                reply = await computed(len(data), self._reply, call, this, progress, outcome)
+                await evened(call, began, this.decided.results)
+                return reply
             if outcome is None:
                 return self._withheld(call, this.asked, Reason.AUDIT_UNAVAILABLE)
             if isinstance(outcome, Overtaken):
