@@ -121,6 +121,27 @@ async def test_the_cache_drops_what_a_revoke_names(stage: Scene) -> None:
     assert cache.facts(TENANT, ids, head.seq) is None
 
 
+async def test_the_cache_drops_what_a_revoke_of_its_source_covers(stage: Scene) -> None:
+    """RET-02, B7: no change names the records of a source that is revoked as a whole; all leave memory."""
+    await stage.line("collector").evidence(figure(stage))
+    store = stage.running.server.store
+    head, ids, others = await store.head(), FactIds((Ref("prices/acme", "1"),), "ana"), FactIds((), "ana")
+    cache = FactCache(head.epoch, head.changed_seq)
+    cache.put(TENANT, ids, await store.fetch(TENANT, ids))
+    cache.put("elsewhere", ids, await store.fetch("elsewhere", ids))
+    asked = index_pb2.RevokeRetentionRequest(tenant=TENANT, source_label="prices", reason="asked to", ticket="T-1")
+    await stage.line("operator").call(asked)
+    changes = await store.changes(head.changed_seq, 100)
+    assert {(one.kind, one.tenant) for one in changes} == {(ChangeKind.STANDING, TENANT)}
+    cache.apply(changes, changes[-1].seq)
+    seq = (await store.head()).seq
+    # What stands is known again, so that what is missing for an answer is the record.
+    cache.put(TENANT, others, await store.fetch(TENANT, others))
+    assert cache.facts(TENANT, others, seq) is not None
+    assert cache.facts(TENANT, ids, seq) is None
+    assert cache.facts("elsewhere", ids, seq) is not None
+
+
 async def test_what_sql_keeps_of_it_is_what_the_documents_say(stage: Scene) -> None:
     """docs/data.md says plainly that the revisions' rows keep fields and attributes: they are immutable."""
     await stage.line("collector").evidence(figure(stage))

@@ -59,22 +59,31 @@ class FactCache:
         self._standing: OrderedDict[str, _HeldStanding] = OrderedDict()
 
     def apply(self, changes: Iterable[Change], up_to: int) -> None:
-        """Drops what the changes name; they are all there are up to the given number."""
+        """Drops what the changes name; they are all there are up to the given number.
+
+        What stands above a tenant's records is revoked there as well, by source: so with it go all of its records.
+        """
+        stood: set[str] = set()
         for change in changes:
             if change.kind is ChangeKind.RECORD:
                 self._records.pop((change.tenant, change.id), None)
             elif change.kind is ChangeKind.GRANTS:
                 self._grants.pop((change.tenant, change.id), None)
             elif change.kind is ChangeKind.STANDING:
-                self._forget_standing(change.tenant)
+                stood.add(change.tenant)
             up_to = max(up_to, change.seq)
+        self._forget_standing(stood)
         self.tail = max(self.tail, up_to)
 
-    def _forget_standing(self, tenant: str) -> None:
-        if tenant:
-            self._standing.pop(tenant, None)
-        else:
+    def _forget_standing(self, tenants: set[str]) -> None:
+        """Where it is for every tenant it is a freeze, which revokes nothing."""
+        if "" in tenants:
             self._standing.clear()
+        for tenant in tenants:
+            self._standing.pop(tenant, None)
+        if tenants - {""}:
+            for key in [key for key in self._records if key[0] in tenants]:
+                del self._records[key]
 
     def clear(self, tail: int) -> None:
         """Forgets everything; for when there were too many changes to apply."""
