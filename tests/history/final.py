@@ -122,3 +122,5 @@ class Final:
     """The kind of each holder, all of them registered before the first revoke, for all sources."""
     done: dict[str, bool] = field(default_factory=dict)
     """What a server said of each order at the end: whether it is done."""
+    asked_us: tuple[int, int] = (0, 2**63 - 1)
+    """Between which moments it said so."""

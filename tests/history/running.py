@@ -86,12 +86,14 @@ async def run(plan: Plan, place: Place, directory: Path, tell: Callable[[int], N
         await _furnish(plan.world, Site(cluster.sites()[0]))
         workers = [await _worker(plan, number, cluster, directory) for number in range(plan.processes)]
         await _watch(plan, workers, cluster, repo, tell)
+        before_us = time.time_ns() // 1000
         done = await _done(Site(cluster.sites()[0]))
+        after_us = time.time_ns() // 1000
     finally:
         await cluster.stop()
     calls = list(read_calls(directory / f"calls-{number}" for number in range(plan.processes)))
     final = read_back(place, lambda commit: withheld_kinds(git(repo.path, "show", f"{commit}:rules.yaml")))
-    final.done = done
+    final.done, final.asked_us = done, (before_us, after_us)
     wrong = list(violations(calls, final))
     return Outcome(calls, final, wrong, cluster.faults, cluster.lines_cut, time.monotonic() - began)
 

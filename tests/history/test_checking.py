@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.history.checking import violations
 from tests.history.events import NEVER, Call, Outcome, Told, decoded, encoded
-from tests.history.final import AuditEntry, Final, LedgerRow, Part, StandingState
+from tests.history.final import AuditEntry, Final, LedgerRow, Order, Part, StandingState
 from tests.history.handmade import DESKED, A, B, call, calls, changed, committed, final, state, told
 
 
@@ -237,6 +237,18 @@ def test_what_a_holder_was_promised_is_there() -> None:
     held = final()
     held.done["o1"] = False
     assert "done or not" in rules(calls(), held)
+
+
+def test_an_order_that_nobody_has_a_part_in_is_done_once_it_is_due() -> None:
+    """F3: before then something may still come to be told; in the moment itself either is right."""
+    for due, asked, said, right in (
+        (50, (60, 70), True, True), (50, (60, 70), False, False), (80, (60, 70), False, True),
+        (80, (60, 70), True, False), (65, (60, 70), True, True), (65, (60, 70), False, True),
+    ):  # fmt: skip
+        held = final()
+        held.orders[0] = Order("o1", 8, due, tuple(replace(item, parts=()) for item in held.orders[0].items))
+        held.done["o1"], held.asked_us = said, asked
+        assert ("done or not" in rules(calls(), held)) is not right
 
 
 def test_what_was_revoked_and_is_registered_again_is_found() -> None:
