@@ -25,6 +25,7 @@ LOOKUPS: Mapping[str, Callable[[Work], object]] = {
     "segments on versions": lambda work: work.authority.resting(TENANT, REFS),
     "segments on a source": lambda work: work.authority.resting(TENANT, [], "l-7"),
     "versions of a source": lambda work: work.authority.under(TENANT, "l-7"),
+    "whether a source has versions": lambda work: work.authority.has_label(TENANT, "l-7"),
     "versions of a record": lambda work: work.authority.versions(TENANT, "doc/1"),
     "records of a query": lambda work: work.authority.find_records(TENANT, RecordQuery(label="l-7"), 10),
     "what was built on versions": lambda work: work.authority.built_on(TENANT, REFS),

@@ -222,6 +222,10 @@ class SqlAuthority:
         wanted = LATEST.where(_latest.tenant == tenant, _latest.record_id == record_id).order_by(_latest.version)
         return tuple(record_facts(row) for row in self._on.rows(wanted))
 
+    def has_label(self, tenant: str, label: str) -> bool:
+        """True where any record version of the tenant stands under the label."""
+        return covering.has_label(self._on.connection, tenant, label)
+
     def under(self, tenant: str, label: str) -> tuple[Under, ...]:
         """Every version under a label, in the order of record id and version."""
         return covering.under(self._on.connection, tenant, label)

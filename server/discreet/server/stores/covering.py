@@ -44,6 +44,7 @@ _UNDER = (
     f"SELECT l.record_id, l.version, r.digest, r.revoked {_LABELLED} CROSS JOIN record_revision r"
     f" WHERE {_IS_LABELLED} AND {_LATEST} ORDER BY l.record_id, l.version"
 )
+_ANY = f"SELECT 1 {_LABELLED} WHERE {_IS_LABELLED} LIMIT 1"
 _RESTING = (
     f"SELECT DISTINCT g.ledger_id, g.segment_digest, g.store_by {_LABELLED} CROSS JOIN record_revision r"
     f" CROSS JOIN ledger_root t CROSS JOIN ledger g WHERE {_IS_LABELLED} AND {_LATEST} AND r.revoked IS NULL"
@@ -86,6 +87,11 @@ def under(connection: sa.Connection, tenant: str, label: str) -> tuple[Under, ..
     """Every record version under a label, in the order of record id and version; read narrow, since it may be many."""
     rows = _rows(connection, _UNDER, {"tenant": tenant, "label": label})
     return tuple(Under(Ref(row[0], row[1]), row[2], revoke_of(row[3])) for row in rows)
+
+
+def has_label(connection: sa.Connection, tenant: str, label: str) -> bool:
+    """True where any record version of the tenant stands under the label."""
+    return bool(_rows(connection, _ANY, {"tenant": tenant, "label": label}))
 
 
 def resting(connection: sa.Connection, tenant: str, refs: Sequence[Ref], label: str) -> tuple[Resting, ...]:

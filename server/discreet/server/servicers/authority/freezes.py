@@ -9,9 +9,11 @@ from discreet.policy.snapshot import Snapshot
 from discreet.server.auditing import Change
 from discreet.server.calls import Call, new_id
 from discreet.server.errors import Denied, NotFound, Precondition
+from discreet.server.policies.follower import Policies
 from discreet.server.ports import Head, Work
 from discreet.server.ports_authority import Look
 from discreet.server.servicers import fields
+from discreet.server.servicers.authority.labels import require_known
 from discreet.server.servicers.authority.messages import freeze_message
 from discreet.server.servicers.authority.naming import subject
 from discreet.server.servicers.index.messages import token_of
@@ -27,11 +29,12 @@ EVERY_TENANT = ""
 class Freezes:
     """Answers the freeze methods of AuthorityService."""
 
-    def __init__(self, transacting: Transacting) -> None:
+    def __init__(self, transacting: Transacting, policies: Policies) -> None:
         self._transacting = transacting
+        self._policies = policies
 
     async def freeze(self, call: Call, request: pb.FreezeRequest) -> pb.FreezeResponse:
-        """Withholds until a time; it never stands for good."""
+        """Withholds until a time; it never stands for good. NotFound for a label that nothing knows."""
         tenant, label = _place(call, request)
         until = fields.optional_time(request, "until")
         if until is None:
@@ -40,6 +43,8 @@ class Freezes:
 
         def work(index: Work, _snapshot: Snapshot | None) -> tuple[str, Head]:
             _require_span(until, index.now)
+            if label:
+                require_known(index, tenant, label, self._policies.snapshot)
             standing = _standing(index.authority.standing(tenant).freezes, index.now)
             if len(standing) >= FREEZES_MAX:
                 raise Precondition(f"{FREEZES_MAX} freezes stand already; end some first")

@@ -14,6 +14,7 @@ from discreet.server.servicers.authority.approvals import Approvals, Asked
 from discreet.server.servicers.authority.carrying_out import METHOD, Said, carry_out
 from discreet.server.servicers.authority.covering import Covered, cover
 from discreet.server.servicers.authority.extents import Extent, extent_of, ticket
+from discreet.server.servicers.authority.labels import require_known
 from discreet.server.servicers.authority.terms import retention_of
 from discreet.server.servicers.index.messages import ref_message, token_of
 from discreet.server.servicers.index.transacting import Transacting
@@ -45,6 +46,8 @@ class Revoking:
     def _revoke(
         self, index: Work, call: Call, tenant: str, extent: Extent, said: Said, request: pb.RevokeRetentionRequest
     ) -> pb.RevokeRetentionResponse:
+        if extent.label:
+            require_known(index, tenant, extent.label, self._policies.snapshot)
         covered = cover(index, tenant, extent)
         order_id = approval_id = ""
         if not request.dry_run and not covered.is_new:

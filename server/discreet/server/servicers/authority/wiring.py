@@ -20,9 +20,9 @@ def authority_methods(transacting: Transacting, policies: Policies, by_two: Coll
     """RevokeRetention, AuthorityService, and the holds of PurgeService, by full method name."""
     approvals = Approvals(transacting, by_two)
     revoking = Revoking(transacting, policies, approvals)
-    freezes = Freezes(transacting)
+    freezes = Freezes(transacting, policies)
     tombstones = Tombstones(transacting, approvals)
-    holds = Holds(transacting, approvals)
+    holds = Holds(transacting, policies, approvals)
     methods = {
         "IndexService/RevokeRetention": on_bytes(index_pb2.RevokeRetentionRequest, revoking.revoke_retention),
         "AuthorityService/Freeze": on_bytes(authority_pb2.FreezeRequest, freezes.freeze),
