@@ -57,11 +57,15 @@ async def test_a_freeze_withholds_at_once_and_shows_again_when_it_ends(either: R
 async def test_a_freeze_ends_by_itself(running: Running) -> None:
     """B8: past its end it withholds nothing, is not listed, and cannot be ended."""
     await running.lines.collector.put(document())
-    until = ahead(0.3)
+    until = ahead(2)
     done = await freeze(running.lines.operator, until=until)
     assert await seen(running) == [FROZEN] * 2
-    while (await running.server.store.head()).now < until.ToMicroseconds():
-        assert await listed(running) != []
+    while True:
+        found = await listed(running)
+        if (await running.server.store.head()).now >= until.ToMicroseconds():
+            break
+        assert [info.freeze_id for info in found] == [done.freeze_id]
+    assert await listed(running) == []
     assert await seen(running) == [ALLOWED] * 2
     request = authority_pb2.UnfreezeRequest(freeze_id=done.freeze_id, **SAID)
     assert (await running.lines.operator.refused(request)).code().name == "NOT_FOUND"
