@@ -6,9 +6,10 @@ from discreet.policy.facts import Micros, Ref
 from discreet.policy.words import PurgeItemKind
 from discreet.server.ports import Work
 from discreet.server.ports_authority import ItemRow, OrderRow
-from discreet.server.servicers.purge.delivering import ITEMS_PER_MESSAGE, UNANSWERED_MAX
+from discreet.server.servicers.purge.delivering import ITEMS_PER_MESSAGE, UNANSWERED_MAX, Delivery
+from discreet.server.servicers.purge.looking import Looks
 from discreet.v1 import purge_pb2 as pb
-from tests.server.purge.orders import DOCUMENTS, Scene, keys
+from tests.server.purge.orders import DOCUMENTS, WAIT_S, Scene, keys
 from tests.server.support import TENANT
 
 ITEMS = UNANSWERED_MAX + 1
@@ -44,6 +45,22 @@ async def test_a_stream_sends_no_more_than_it_may_remember(stage: Scene) -> None
     purged = pb.PurgeAck(order_id="order", item=7, outcome=pb.PURGE_OUTCOME_PURGED)
     await stage.acks("vectors", purged)
     assert keys(await watch.next()) == [("order", ITEMS)]
+
+
+async def test_a_line_that_is_full_sends_nothing_until_something_is_answered(stage: Scene) -> None:
+    """F3: after 2,000 unanswered items the next round is empty though more is due; one answer makes room for one."""
+    await stage.register("vectors", DOCUMENTS)
+    await large(stage, "order", UNANSWERED_MAX + 3)
+    line = Delivery(Looks(stage.running.server.store, WAIT_S), TENANT, "vectors")
+    for sent in range(0, UNANSWERED_MAX, ITEMS_PER_MESSAGE):
+        items = [one.item for one in (await line.round()).items]
+        assert items == list(range(sent + 1, sent + ITEMS_PER_MESSAGE + 1))
+    assert (await line.round()).empty
+    await stage.acks("vectors", pb.PurgeAck(order_id="order", item=7, outcome=pb.PURGE_OUTCOME_PURGED))
+    heard = await line.round()
+    assert (heard.empty, heard.next_s) == (True, 0.0)
+    assert [one.item for one in (await line.round()).items] == [UNANSWERED_MAX + 1]
+    assert (await line.round()).empty
 
 
 async def test_orders_and_items_are_listed_in_pages(stage: Scene) -> None:
