@@ -178,6 +178,24 @@ def test_a_verdict_that_ran_out_before_its_piece_was_taken_is_asked_for_again(
     guarded.close()
 
 
+def test_verdicts_that_run_out_on_the_way_withhold(guard_kind: str, server: ScriptedServer) -> None:
+    """B1, B6: a stored segment is asked about once more and no oftener; then it counts as undecided, without text."""
+    hand = Hand()
+
+    def script(request: Request, context: grpc.ServicerContext) -> Reply:
+        hand.seconds += 61
+        return spoiling()(request, context)
+
+    server.script = script
+    guarded = Guarded(guard_kind, server.target, clock=hand, deadline_s=200.0)
+    (piece,) = guarded.resume(ROWS[:1])
+    assert (piece.allowed, piece.undecided, piece.result.use_within_ms) == (False, True, 0)
+    assert (piece.result.verdict, piece.result.reason) == (Verdict.WITHHOLD, Reason.DEPENDENCY_UNAVAILABLE)
+    assert ROWS[0].text not in piece.text
+    assert asked(server) == [["l0"], ["l0"]]
+    guarded.close()
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_many_rows_are_asked_about_a_part_at_a_time(guarded: Guarded, server: ScriptedServer, more: int) -> None:
     """Limits: RESUME_TOGETHER_MAX rows a question; one past it is asked in another."""
