@@ -8,6 +8,8 @@ from discreet.v1 import purge_pb2 as pb
 from tests.server.purge.orders import DOCUMENTS, SEGMENTS, Outcome, Scene, registered
 from tests.server.support import TENANT, audit_rows
 
+DAY_S = 86_400
+"""`purge-within` of the tests' policy."""
 URL = "https://holder.example/purge?key=hidden"
 
 
@@ -117,11 +119,21 @@ async def test_removing_a_holder_closes_nothing(stage: Scene) -> None:
 
 
 async def test_a_holder_that_keeps_more_gets_what_was_revoked_before(stage: Scene) -> None:
-    """RET-01: a store that was unknown is asked as soon as it is known, and a second registration adds nothing."""
+    """RET-01: a store that was unknown is asked as soon as it is known, and a second registration adds nothing.
+
+    It has as long as any other: its time runs from when it was known, and it is not overdue at birth.
+    """
     order = await stage.revoke()
     await stage.register("vectors", DOCUMENTS, ["prices"])
+    stage.later(3 * DAY_S)
     assert await stage.states(order) == {}
     wider = await stage.register("vectors", DOCUMENTS, ["prices", "handbook"])
     assert wider.open_items == 1
     assert (await stage.register("vectors", DOCUMENTS, ["handbook", "prices"])).open_items == 0
     assert await stage.states(order) == {("vectors", 2): "OPEN"}
+    (one,) = await stage.items(order)
+    assert one.item.due_at.ToMicroseconds() == stage.clock.now + DAY_S * 1_000_000
+    assert await stage.orders(overdue_only=True) == []
+    assert (await stage.status()).overdue_orders == 0
+    stage.later(DAY_S + 1)
+    assert [one.order_id for one in await stage.orders(overdue_only=True)] == [order]
