@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from discreet.policy.token import decode
 from discreet.server.stores import open_store
-from discreet.v1 import audit_pb2, common_pb2, disclosure_pb2, index_pb2
+from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2
 from tests.server.faults import FaultyStore
 from tests.server.support import (
     POLICY,
@@ -247,6 +248,27 @@ async def test_grants_that_keep_changing_give_their_own_code(staged: Running, st
     made = await staged.lines.agent.commit(commit())
     store.before.clear()
     assert (commit_verdicts(made), kinds(made)) == ([("WITHHOLD", "AUTH_REVISION_CHANGED")], ["OVERTAKEN"])
+
+
+async def test_the_audit_says_that_what_stands_above_records_kept_changing(staged: Running, store: FaultyStore) -> None:
+    """B2, B3: freezes of another source overtake a commit through all of its rounds: nothing is shown, and it says why.
+
+    The reader is not told of a freeze, since none is on what was asked for.
+    """
+
+    async def flip() -> None:
+        store.before["record"] = flip
+        request = authority_pb2.FreezeRequest(tenant=TENANT, source_label="notes", reason="why")
+        request.until.FromSeconds(int(time.time()) + 3_600)
+        await staged.lines.operator.call(request)
+
+    store.before["record"] = flip
+    made = await staged.lines.agent.commit(commit())
+    store.before.clear()
+    assert (commit_verdicts(made), kinds(made)) == ([("WITHHOLD", "DEPENDENCY_UNAVAILABLE")], ["OVERTAKEN"])
+    (found,) = await staged.lines.auditor.decisions(tenant=TENANT, record_id="handbook/leave")
+    assert found.decision.detail == "what stands above the records kept changing"
+    assert commit_verdicts(await staged.lines.agent.commit(commit())) == [("ALLOW", "NONE")]
 
 
 async def test_the_audit_and_the_answer_name_the_same_decisions(running: Running) -> None:

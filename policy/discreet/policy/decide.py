@@ -307,8 +307,13 @@ def withhold_all(request: Request, snapshot: Snapshot | None, reason: Reason) ->
     return Decided(results, ())
 
 
-def withhold_one(decision: SegmentDecision, snapshot: Snapshot, locale: str, reason: Reason) -> SegmentDecision:
-    """The decision turned into WITHHOLD, since facts kept changing until the repeats of its commit ran out."""
+def withhold_one(
+    decision: SegmentDecision, snapshot: Snapshot, locale: str, reason: Reason, detail: str = ""
+) -> SegmentDecision:
+    """The decision turned into WITHHOLD, since facts kept changing until the repeats of its commit ran out.
+
+    `detail` says in fixed words which, for the audit alone.
+    """
     return decision._replace(
         verdict=Verdict.WITHHOLD,
         reason=reason,
@@ -319,7 +324,7 @@ def withhold_one(decision: SegmentDecision, snapshot: Snapshot, locale: str, rea
         text=text_of(snapshot, locale, reason.short),
         next=NEXT[reason],
         action_tendency=ActionTendency.NONE,
-        stop=Stop(reason, gap="version"),
+        stop=Stop(reason, detail=detail, gap="version"),
         rule="",
         receipts=(),
         use_within_ms=0,

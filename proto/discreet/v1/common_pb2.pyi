@@ -193,7 +193,9 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_AUDIT_UNAVAILABLE: _Reason.ValueType  # 70
     """The audit row could not be written."""
     REASON_DEPENDENCY_UNAVAILABLE: _Reason.ValueType  # 71
-    """The store did not answer in time, or no policy revision is in force."""
+    """The store did not answer in time, or no policy revision is in force; or a commit's repeats ran out while records, or what
+    stands above them (freezes, holds, revoked sources), kept changing.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Why a segment is not shown; one closed set for proto, policies, audit and CLI (there without the prefix). What a segment
@@ -294,7 +296,9 @@ PutOutcome: the record rests on more than 256 others.
 REASON_AUDIT_UNAVAILABLE: Reason.ValueType  # 70
 """The audit row could not be written."""
 REASON_DEPENDENCY_UNAVAILABLE: Reason.ValueType  # 71
-"""The store did not answer in time, or no policy revision is in force."""
+"""The store did not answer in time, or no policy revision is in force; or a commit's repeats ran out while records, or what
+stands above them (freezes, holds, revoked sources), kept changing.
+"""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 class _Gate:

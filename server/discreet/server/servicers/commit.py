@@ -48,7 +48,8 @@ class _Progress:
     size: int
     """Of the question, in bytes."""
     allowed_once: set[str] = field(default_factory=set)
-    given_up: dict[str, Reason] = field(default_factory=dict)
+    given_up: dict[str, tuple[Reason, str]] = field(default_factory=dict)
+    """By segment id, with what kept changing, in fixed words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,9 @@ class Committing:
             return {}, ()
         decided = await self._asking.decide(call, replace(asked, request=replace(asked.request, segments=segments)))
         found = {decision.key: decision for decision in decided.results}
-        for segment_id, reason in progress.given_up.items():
+        for segment_id, why in progress.given_up.items():
             if segment_id in found and found[segment_id].verdict is Verdict.ALLOW:
-                found[segment_id] = withhold_one(found[segment_id], asked.snapshot, asked.request.locale, reason)
+                found[segment_id] = withhold_one(found[segment_id], asked.snapshot, asked.request.locale, *why)
         return found, decided.records_read
 
     async def _replayed(self, call: Call, asked: Asked, known: Mapping[str, str]) -> _Replayed | None:
@@ -289,7 +290,8 @@ def _entry(request: Request, decision: SegmentDecision) -> LedgerEntry:
 def _note(progress: _Progress, overtaken: Overtaken, this: _Round, *, final: bool, last: bool) -> None:
     """Once the rounds are used up, gives up what was overtaken.
 
-    By policy or grants all, by a record what rests on it.
+    By policy or grants all, by a record what rests on it. What stands above records has no reason of its own: that a
+    freeze or a hold of something else kept coming says nothing of this segment, so only the audit names it.
     """
     if not last:
         return
@@ -297,12 +299,18 @@ def _note(progress: _Progress, overtaken: Overtaken, this: _Round, *, final: boo
     for segment_id, entry in this.entries.items():
         refs: Sequence[Ref] = [ref for ref, _ in entry.bases]
         if overtaken.policy:
-            progress.given_up[segment_id] = Reason.POLICY_REVISION_CHANGED
+            progress.given_up[segment_id] = Reason.POLICY_REVISION_CHANGED, "the policy kept changing"
         elif overtaken.grants:
-            progress.given_up[segment_id] = Reason.AUTH_REVISION_CHANGED
+            progress.given_up[segment_id] = Reason.AUTH_REVISION_CHANGED, "the grants kept changing"
         elif final or not changed or changed.intersection(refs):
-            reason = Reason.ASSESSMENT_EXPIRED if overtaken.expired else Reason.DEPENDENCY_UNAVAILABLE
-            progress.given_up[segment_id] = reason
+            progress.given_up[segment_id] = _facts_kept_changing(overtaken)
+
+
+def _facts_kept_changing(overtaken: Overtaken) -> tuple[Reason, str]:
+    if overtaken.expired:
+        return Reason.ASSESSMENT_EXPIRED, "what it rests on kept expiring"
+    which = "what stands above the records" if overtaken.standing else "the records"
+    return Reason.DEPENDENCY_UNAVAILABLE, f"{which} kept changing"
 
 
 def _outcome(
