@@ -133,6 +133,28 @@ def test_what_was_shown_before_is_explained_from_its_entries(folder: Path) -> No
     assert none.tree["segments"][0]["reader_reason"] == "NOT_AVAILABLE"
 
 
+def test_what_is_made_from_earlier_answers_is_explained_with_them(folder: Path) -> None:
+    """F6, F11: at PUBLISH the file's entries are what parents may name; any other parent is as one that never was."""
+    drafts = [
+        {"id": name, "kind": "answer", "grounding": "BOUND", "digest": DIGEST, "parents": [parent]}
+        for name, parent in (("from one", "answer"), ("from all", "summary"), ("of nothing", "made-up"))
+    ]
+    given = [entry("answer", "notes/outlook"), entry("revoked", "notes/recalled")]
+    given.append(entry("summary", "notes/outlook", parents=("answer", "revoked")))
+    told = explained(folder, replayed(*given, moment="PUBLISH", segments=drafts), "-o", "json")
+    assert told.code == 11, told.err
+    assert [(one["segment"], one["verdict"], one["reason"]) for one in told.tree["segments"]] == [
+        ("from one", "ALLOW", "NONE"),
+        ("from all", "PURGE", "RETENTION_REVOKED"),
+        ("of nothing", "WITHHOLD", "PARENT_UNUSABLE"),
+    ]
+    bare = json.loads(replayed(moment="PUBLISH", segments=drafts))
+    del bare["ledger"]
+    for tree in (bare, bare | {"ledger": []}):
+        alone = explained(folder, json.dumps(tree), "-o", "json")
+        assert {one["reason"] for one in alone.tree["segments"]} == {"PARENT_UNUSABLE"}
+
+
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no entries": ({"ledger": []}, "needs the entries that it is about"),
     "a name twice": ({"ledger": [entry("a", "notes/outlook")] * 2}, "stands twice"),
@@ -148,7 +170,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         "ledger[0].segment.kind",
     ),
     "a flag that is none": ({"ledger": [entry("a", "notes/outlook", need_advice="yes")]}, "ledger[0].need_advice"),
-    "another moment": ({"moment": "PUBLISH", "ledger": [entry("a", "notes/outlook")]}, "for questions by ledger id"),
+    "no list": ({"moment": "PUBLISH", "ledger": {"ledger_id": "a"}}, "`ledger` is no list"),
     "a parent that comes later": (
         {"ledger": [entry("a", "notes/outlook", parents=("b",)), entry("b", "notes/outlook")]},
         "ledger[0].segment.parents names no entry before it",

@@ -1,6 +1,7 @@
 """Ledger entries that a request file gives for `policy explain`: what was shown before, to be judged again.
 
-A server tells no stored segment, so a question at REPLAY or EXPORT brings its own. Reads no file and makes no decision.
+A server tells no stored segment, so a question at REPLAY or EXPORT, or one about what was made from others, brings its
+own. Reads no file and makes no decision.
 """
 
 from dataclasses import dataclass
@@ -39,13 +40,17 @@ def without_ledger(tree: Tree) -> tuple[Tree, Tree]:
 
 
 def entries(tree: Tree, message: "CheckRequest") -> tuple[Given, ...]:
-    """The entries, where the request names none with all of them named in it. Raises InputError."""
+    """The entries, where the request names none with all of them named in it. Raises InputError.
+
+    At RETRIEVE and PUBLISH they are what parents of its segments may name, and need not be there.
+    """
     from discreet.v1.common_pb2 import MOMENT_PUBLISH, MOMENT_RETRIEVE
 
-    if message.moment in {MOMENT_RETRIEVE, MOMENT_PUBLISH}:
-        if tree is not None:
-            raise InputError("`ledger` is for questions by ledger id", "leave it out, or ask at REPLAY")
+    as_parents = message.moment in {MOMENT_RETRIEVE, MOMENT_PUBLISH}
+    if as_parents and tree in (None, []):
         return ()
+    if as_parents and not isinstance(tree, list):
+        raise InputError("`ledger` is no list", "give `ledger`: [{ledger_id, segment}], or leave it out")
     if not isinstance(tree, list) or not tree:
         raise InputError(
             "a question by ledger id needs the entries that it is about", "give `ledger`: [{ledger_id, segment}]"
@@ -55,7 +60,7 @@ def entries(tree: Tree, message: "CheckRequest") -> tuple[Given, ...]:
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
         raise InputError(f"{KEY}: a ledger_id stands twice", "name each entry apart")
-    if not message.ledger_ids:
+    if not message.ledger_ids and not as_parents:
         message.ledger_ids.extend(names)
     return found
 

@@ -25,8 +25,9 @@ Examples:
   discreet policy explain question.yaml --policy policies --facts policies/notes_test.yaml
   discreet policy explain question.yaml --policy policies --server
 
-The request is as for `discreet check`; a binding without a digest takes that of the record. At REPLAY and EXPORT the
-file says under `ledger` what was shown before. Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
+The request is as for `discreet check`; a binding without a digest takes that of the record. The file says under
+`ledger` what was shown before: asked about at REPLAY and EXPORT, parents of segments else.
+Exit code: 0 all ALLOW, 10 something WITHHOLD, 11 something PURGE.
 """
 
 
