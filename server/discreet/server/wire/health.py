@@ -12,6 +12,7 @@ SERVICES = (
     "",
     "discreet.v1.DisclosureService",
     "discreet.v1.IndexService",
+    "discreet.v1.AuthorityService",
     "discreet.v1.PurgeService",
     "discreet.v1.AuditService",
     "discreet.v1.ServerService",
