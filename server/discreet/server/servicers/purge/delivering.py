@@ -22,7 +22,7 @@ UNANSWERED_MAX: Final = 2_000
 """Items that one line has sent and that are not answered; beyond it nothing more is sent until some are."""
 FULL_S: Final = 1.0
 """How often a line that is full looks whether something was answered: another server may have been told."""
-HELD_S: Final = 20.0
+HELD_US: Final = 20_000_000
 """The longest time between two looks at what is held: a root that gets another label comes under a hold unannounced."""
 
 _DONE: Final = (PurgeState.PURGED, PurgeState.NOT_FOUND)
@@ -96,7 +96,7 @@ class Delivery:
         if seen.held is not None:
             whole = len(seen.held) < limit
             self._mark = seen.mark if whole else None
-            due = seen.now + int(HELD_S * 1e6)
+            due = (seen.now // HELD_US + 1) * HELD_US  # of the clock, so that lines that stand alike ask alike
             self._until = Micros(due if seen.next_due is None else min(due, seen.next_due))
             if whole:
                 self._recalled.intersection_update(held)

@@ -46,7 +46,7 @@ class Orders:
             return take(index, call, tenant, self._instance, acks), index.head
 
         taken, head = await self._transacting.change(call, work)
-        self._tide.news()
+        self._tide.news((tenant, call.caller.name))
         return pb.AckPurgeResponse(token=token_of(head), outcomes=[taken_message(one) for one in taken])
 
     async def list_orders(self, call: Call, request: pb.ListPurgeOrdersRequest) -> pb.ListPurgeOrdersResponse:

@@ -155,7 +155,7 @@ class Hooks:
             )
             return
         await self._change(lambda index: self._note(index, tenant, holder.holder, acks))
-        self._tide.news()
+        self._tide.news((tenant, holder.holder))
 
     def _note(self, index: Work, tenant: str, holder: str, acks: list[Ack]) -> None:
         """Takes the answers down as the holder's own; the claim stays with this server until it runs out."""

@@ -14,6 +14,7 @@ from discreet.server.servicers.purge.holders import Holders
 from discreet.server.servicers.purge.lists import Orders
 from discreet.server.servicers.purge.noticing import Noticing
 from discreet.server.servicers.purge.posting import Hooks
+from discreet.server.servicers.purge.sounding import Sounding
 from discreet.server.servicers.purge.tide import Tide
 from discreet.server.servicers.purge.watching import Watching
 from discreet.server.servicers.typed import on_bytes
@@ -32,9 +33,10 @@ class Purging:
         self.tide = Tide()
         """To be told of the order as it is seen to move."""
         self.noticing = Noticing(store, self.tide, log, instance, timeout_s)
+        self._sounding = Sounding(store, self.tide, log, timeout_s)
         self.hooks = Hooks(store, self.tide, log, instance, timeout_s)
         holders, orders = Holders(transacting, config.identities, self.tide), Orders(transacting, self.tide, instance)
-        watching = Watching(store, heads, self.tide, timeout_s)
+        self.watching = Watching(store, heads, self.tide, timeout_s)
         self.unary: Mapping[str, UnaryMethod] = {
             _SERVICE + "RegisterHolder": on_bytes(pb.RegisterHolderRequest, holders.register),
             _SERVICE + "RemoveHolder": on_bytes(pb.RemoveHolderRequest, holders.remove),
@@ -44,8 +46,8 @@ class Purging:
             _SERVICE + "ListPurgeItems": on_bytes(pb.ListPurgeItemsRequest, orders.list_items),
             _SERVICE + "GetPurgeStatus": on_bytes(pb.GetPurgeStatusRequest, orders.status),
         }
-        self.streams: Mapping[str, StreamMethod] = {_SERVICE + "WatchPurgeOrders": watching.watch}
+        self.streams: Mapping[str, StreamMethod] = {_SERVICE + "WatchPurgeOrders": self.watching.watch}
 
     def background(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
         """What runs while the server serves."""
-        return self.noticing.run, self.hooks.run
+        return self._sounding.run, self.noticing.run, self.hooks.run

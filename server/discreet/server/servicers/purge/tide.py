@@ -4,38 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
+
+Line = tuple[str, str]
+"""Tenant and holder."""
 
 
 class Tide:
-    """Counts what may be news. Who waits names the count that it has seen."""
+    """Counts what may be news. Who waits names the count that it has seen: of everything, or of one holder's lines."""
 
     def __init__(self) -> None:
         self.number = 0
+        """News of any kind."""
         self.drained = False
+        self._of_all = 0
+        self._own: Counter[Line] = Counter()
+        self._waiting: dict[Line | None, asyncio.Event] = {}
         self._seq = -1
-        self._next = asyncio.Event()
+        self._moved = asyncio.Event()
 
     def moved(self, seq: int) -> None:
-        """The order was seen to be at `seq`: news where that is another number than before."""
+        """The order of the index was seen to be at `seq`; most of what moves it is no news here."""
         if seq != self._seq:
             self._seq = seq
-            self.news()
+            self._moved.set()
 
-    def news(self) -> None:
-        """Wakes all who wait."""
+    async def move(self) -> None:
+        """Returns once the order moved since the last call; for one task alone."""
+        await self._moved.wait()
+        self._moved.clear()
+
+    def number_of(self, line: Line) -> int:
+        """News that concern the lines of one holder."""
+        return self._of_all + self._own[line]
+
+    def news(self, line: Line | None = None) -> None:
+        """Wakes all who wait; with `line` those of one holder, and those who want to know everything."""
         self.number += 1
-        event, self._next = self._next, asyncio.Event()
-        event.set()
+        if line is None:
+            self._of_all += 1
+        else:
+            self._own[line] += 1
+        for one in list(self._waiting) if line is None else (line, None):
+            event = self._waiting.pop(one, None)
+            if event is not None:
+                event.set()
 
     def drain(self) -> None:
         """From now on nobody waits any more."""
         self.drained = True
         self.news()
 
-    async def after(self, number: int, seconds: float) -> None:
+    async def after(self, number: int, seconds: float, line: Line | None = None) -> None:
         """Returns once there is news beyond `number`, or the time is over."""
-        if self.number != number or self.drained:
+        if self.drained or number != (self.number if line is None else self.number_of(line)):
             return
+        event = self._waiting.setdefault(line, asyncio.Event())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._next.wait()
+                await event.wait()

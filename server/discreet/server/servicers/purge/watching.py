@@ -1,7 +1,7 @@
 """WatchPurgeOrders: a holder's items as they become due, until the holder leaves or the server drains.
 
-A round is made when the order of the index moved, when an item's time has come, and at the beginning; between them the
-stream waits, and says now and then that the line is alive.
+A round is made at the beginning, when something moved that concerns purges, when an item's time has come, and before
+the stream says that the line is alive, which it does now and then.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Watching:
         self._heads = heads
         self._tide = tide
         self._timeout_s = timeout_s
-        self._heartbeat_s = heartbeat_s
+        self.heartbeat_s = heartbeat_s
 
     async def watch(self, call: Call, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Items, recalls and rechecks; ends by itself only when the server drains."""
@@ -51,18 +51,19 @@ class Watching:
             holders = await self._store.look(lambda look: look.holders(tenant, removed=True))
         if holder not in {row.holder for row in holders}:
             raise Precondition("this identity is not registered as a holder for the tenant; call RegisterHolder first")
-        delivery = Delivery(self._looks, tenant, holder)
+        line, delivery = (tenant, holder), Delivery(self._looks, tenant, holder)
         quiet_since, first = asyncio.get_running_loop().time(), True
         while not self._tide.drained:
-            number = self._tide.number
+            number = self._tide.number_of(line)
             head = await self._head()
             found = await delivery.round()
             now = asyncio.get_running_loop().time()
-            if first or not found.empty or now - quiet_since >= self._heartbeat_s:
+            if first or not found.empty or now - quiet_since >= self.heartbeat_s:
                 yield _message(found, head).SerializeToString()
                 quiet_since, first = now, False
-            left = quiet_since + self._heartbeat_s - now
-            await self._tide.after(number, max(WAIT_MIN_S, min(left, left if found.next_s is None else found.next_s)))
+            left = quiet_since + self.heartbeat_s - now
+            wait = max(WAIT_MIN_S, min(left, left if found.next_s is None else found.next_s))
+            await self._tide.after(number, wait, line)
 
     async def _head(self) -> Head:
         async with asyncio.timeout(self._timeout_s):
