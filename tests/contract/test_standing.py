@@ -201,8 +201,37 @@ async def test_what_is_under_a_source_and_what_rests_on_it(store: Store) -> None
     assert await resting(label=LABEL) == sorted([ids[1], ids[3]])
     under = await store.change(lambda work: work.authority.under(TENANT, LABEL))
     assert [(one.ref, one.revoke is not None) for one in under] == [(A, True), (B, False)]
-    page = await store.change(lambda work: work.authority.page_under(TENANT, LABEL, A))
-    assert [one.ref for one in page] == [B]
+
+
+async def test_each_version_under_a_source_gets_a_revoke_of_its_own(store: Store) -> None:
+    """B7, B9: a revision each, as if it were written alone: one number a record, nothing else of it changed."""
+    revoke = Revoke("op", 'why "seq":0, {x} é', "T-1", Micros(1), Micros(2), 7, "o-1")
+    own = replace(revoke, order_id="o-0", seq=0)
+    others = [replace(record("doc/c"), source_label="news"), replace(record("doc/d"), revoked=own)]
+    await put(store, record(), replace(record(), version="2"), record("doc/b"), *others)
+    refs = (A, Ref("doc/a", "2"), B, C, Ref("doc/d", "1"))
+    before, head = await facts_of(store, *refs), await store.head()
+
+    def work(index: Work) -> tuple[int, int, int]:
+        changed = index.authority.revoke_each(TENANT, LABEL, revoke, "LiftTombstone")
+        return changed, index.authority.revoke_each(TENANT, LABEL, revoke, "LiftTombstone"), index.now
+
+    changed, again, now = await store.change(work)
+    after = await facts_of(store, *refs)
+    assert (changed, again, (await store.head()).seq, (await store.head()).changed_seq) == (
+        3, 0, head.seq + 2, head.seq + 2,
+    )  # fmt: skip
+    for ref, seq in ((A, 1), (Ref("doc/a", "2"), 1), (B, 2)):
+        number = head.seq + seq
+        mine = replace(revoke, seq=number)
+        wanted = replace(before[ref], revoked=mine, recorded_at=Micros(now), step="LiftTombstone", revision=number)
+        assert after[ref] == wanted
+    assert (after[C], after[refs[4]]) == (before[C], before[refs[4]])
+    announced = await store.changes(head.seq, 10)
+    assert [(one.seq, one.kind, one.tenant, one.id) for one in announced] == [
+        (head.seq + 1, ChangeKind.RECORD, TENANT, "doc/a"),
+        (head.seq + 2, ChangeKind.RECORD, TENANT, "doc/b"),
+    ]
 
 
 async def test_what_was_built_on_a_version_or_a_source(store: Store) -> None:

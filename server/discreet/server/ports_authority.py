@@ -248,8 +248,11 @@ class AuthorityWork(Protocol):
         """Latest revisions that fit."""
         ...
 
-    def page_under(self, tenant: str, label: str, after: Ref) -> tuple[RecordFacts, ...]:
-        """Up to 1,000 latest revisions under a label after the given one, in the order of record id and version."""
+    def revoke_each(self, tenant: str, label: str, revoke: Revoke, step: str) -> int:
+        """Gives each version under the label that has no revoke of its own this one, as a revision; returns how many.
+
+        One number a record. `revoke.seq` is the number of each one's own event.
+        """
         ...
 
     def has_label(self, tenant: str, label: str) -> bool:

@@ -23,6 +23,7 @@ from discreet.server.ports_authority import (
     Under,
 )
 from discreet.server.stores import built, covering, tables
+from discreet.server.stores import revoking_each as each
 from discreet.server.stores import tables_authority as kept
 from discreet.server.stores.queries import LATEST, standing
 from discreet.server.stores.rows import FREEZE, HOLD, SOURCE_REVOKE, canonical, record_facts
@@ -201,9 +202,9 @@ class SqlAuthority:
                 return Found(tuple(found[:limit]), revoked, frozenset(terms), without_time, len(found) > limit)
             after = page[-1].ref
 
-    def page_under(self, tenant: str, label: str, after: Ref) -> tuple[RecordFacts, ...]:
-        """Up to 1,000 latest revisions under a label after the given one."""
-        return tuple(self._page(tenant, RecordQuery(label), after))
+    def revoke_each(self, tenant: str, label: str, revoke: Revoke, step: str) -> int:
+        """Gives each version under the label that has no revoke of its own one."""
+        return each.revoke_each(self._on, tenant, label, revoke, step)
 
     def _page(self, tenant: str, query: RecordQuery, after: Ref) -> list[RecordFacts]:
         place = sa.tuple_(sa.literal(after[0], _latest.record_id.type), sa.literal(after[1], _latest.version.type))

@@ -5,6 +5,7 @@ Collections are canonical JSON: sorted keys, no spaces, ASCII, no NaN. So equal 
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from discreet.policy.facts import (
@@ -254,6 +255,13 @@ def _text(value: object) -> str:
     if not value:
         return "[]" if isinstance(value, tuple) else "{}"
     return _encode(value)
+
+
+def revoke_parts(revoke: Revoke) -> tuple[str, str]:
+    """What stands in a record's column before and after the number of the event that revoked."""
+    place = '"seq":0'
+    head, tail = _revoke_text(replace(revoke, seq=0), 0).split(place)
+    return head + place[:-1], tail
 
 
 def _revoke_text(revoke: Revoke, revision: int) -> str:

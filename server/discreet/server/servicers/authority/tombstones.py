@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from discreet.policy.codec import parse_message
-from discreet.policy.facts import Ref
-from discreet.policy.idents import skeleton
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.words import TombstoneKind
 from discreet.server.auditing import Change
@@ -99,18 +95,7 @@ def _revoke_each(index: Work, tenant: str, stone: TombstoneRow) -> int:
     So that all of them stay revoked when the standing fact ends, in the same transaction.
     """
     revoke = index.authority.standing(tenant).revoked_sources[stone.label]
-    written, after = 0, Ref("", "")
-    while page := index.authority.page_under(tenant, stone.label, after):
-        own = replace(revoke, seq=0)
-        fresh = [
-            replace(record, revoked=own, recorded_at=index.now, step="LiftTombstone")
-            for record in page
-            if record.revoked is None
-        ]
-        index.write_records(tenant, [(record, skeleton(record.record_id)) for record in fresh])
-        written += len(fresh)
-        after = page[-1].ref
-    return written
+    return index.authority.revoke_each(tenant, stone.label, revoke, "LiftTombstone")
 
 
 def _covered(index: Work, tenant: str, stone_id: str) -> tuple[TombstoneRow, str]:
