@@ -11,6 +11,8 @@ _RFC3339 = re.compile(
 _SPAN = re.compile(r"(\d{1,6})(s|m|h|d|w)", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST = (datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 WANTED = 'write RFC 3339 with an offset, for example "2026-01-31T12:00:00Z" or "2026-01-31T13:00:00+01:00"'
 
 
@@ -35,7 +37,7 @@ def parse_rfc3339(text: str) -> int:
     if int(offset_hours) > 23 or int(offset_minutes) > 59:
         raise InputError("not a time: the offset is out of range", WANTED)
     shift = (int(offset_hours) * 60 + int(offset_minutes)) * 60_000_000
-    return micros - shift if sign == "+" else micros + shift
+    return _known(micros - shift if sign == "+" else micros + shift)
 
 
 def parse_span(text: str) -> timedelta:
@@ -53,13 +55,20 @@ def parse_moment_of_time(text: str, now_us: int) -> int:
     ahead = text.startswith("+")
     if _SPAN.fullmatch(text.removeprefix("+")):
         span = parse_span(text.removeprefix("+")) // timedelta(microseconds=1)
-        return now_us + span if ahead else now_us - span
+        return _known(now_us + span if ahead else now_us - span)
     try:
         return parse_rfc3339(text)
     except InputError:
         raise InputError(
             f"not a time: {text!r}", f"{WANTED}; or a span back such as 2h, or ahead such as +30d"
         ) from None
+
+
+def _known(micros: int) -> int:
+    """The time, if it lies in the years that messages can hold. Raises InputError."""
+    if not _FIRST <= micros <= _LAST:
+        raise InputError("not a time of the years 1 to 9999", WANTED)
+    return micros
 
 
 def format_micros(micros: int) -> str:

@@ -68,3 +68,12 @@ def test_what_is_no_span_and_no_time_is_refused(text: str) -> None:
     """A slip is refused with what would be right."""
     with pytest.raises(InputError, match="RFC 3339"):
         parse_moment_of_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    "text", ["+999999w", "999999w", "+420000w", "9999-12-31T23:59:59-00:01", "0001-01-01T00:00:00+00:01"]
+)
+def test_a_time_that_no_message_can_hold_is_refused(text: str) -> None:
+    """TIM-01: neither a span nor an offset leads out of the years that can be written."""
+    with pytest.raises(InputError, match="not a time"):
+        parse_moment_of_time(text, NOW)
