@@ -7,9 +7,10 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import psycopg
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from discreet.policy.facts import Micros, Ref
 from discreet.server.ports import Recorded, Store, StoreError
 from discreet.server.ports_found import PolicyRow
-from discreet.server.stores.keeping import back_up, look_over
+from discreet.server.stores.keeping import back_up, look_over, upgrade_database
 from tests.contract.chains import verified_heads
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
 from tests.contract.making import (
@@ -177,6 +178,21 @@ def test_a_file_that_anybody_may_change_or_that_is_damaged_is_named(filled: Data
         assert "does not hold together" in faults(filled)
     except StoreError as error:
         assert "cannot be read" in str(error)  # noqa: PT017 - either is right: it depends on what the page was
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_is_damaged_is_no_defect_of_the_command(filled: Database, tmp_path: Path, seed: int) -> None:
+    """A12: bytes anywhere in the file, names of tables among them: a report or a refusal, never an unforeseen error."""
+    harm(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
+    random, path = Random(seed), Path(filled.url)
+    with path.open("r+b") as file:
+        for _ in range(30):
+            file.seek(random.randrange(100, path.stat().st_size - 200))
+            file.write(random.randbytes(200))
+    for act in (look_over, upgrade_database, lambda url: back_up(url, tmp_path / "copy.db")):
+        with suppress(StoreError):
+            act(filled.url)
 
 
 @ON_POSTGRESQL

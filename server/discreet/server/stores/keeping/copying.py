@@ -9,7 +9,7 @@ from discreet.server.ports import StoreError
 from discreet.server.stores import is_postgres
 from discreet.server.stores.keeping.looking import look_over
 from discreet.server.stores.keeping.report import Report
-from discreet.server.stores.keeping.sqlite import existing, said
+from discreet.server.stores.keeping.sqlite import REPLACE, existing, said
 from discreet.server.stores.sqlite_connect import reader
 
 POSTGRES = (
@@ -45,6 +45,8 @@ def back_up(url: str, target: Path) -> Report:
         raise StoreError(f"{target} cannot be written: {error.strerror}") from None
     except sqlite3.Error as error:
         raise StoreError(f"{source} cannot be copied to {target}: {said(error)}") from None
+    except UnicodeDecodeError:
+        raise StoreError(f"{source} cannot be copied to {target}: {REPLACE}") from None
     finally:
         with suppress(FileNotFoundError):
             part.unlink()

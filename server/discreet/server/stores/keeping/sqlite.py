@@ -38,6 +38,8 @@ def held_file(url: str) -> Iterator[Held]:
             raw.close()
     except (sqlite3.Error, sa.exc.DBAPIError) as error:
         raise StoreError(f"{path} cannot be used: {said(error)}") from None
+    except UnicodeDecodeError:
+        raise StoreError(f"{path} cannot be used: {REPLACE}") from None
     finally:
         lock.release()
 
@@ -57,6 +59,8 @@ def read_file(path: Path) -> Iterator[tuple[sa.Connection, Report]]:
             raw.close()
     except (sqlite3.Error, sa.exc.DBAPIError) as error:
         raise StoreError(f"{path} cannot be read: {said(error)}") from None
+    except UnicodeDecodeError:  # text that is none: the driver reads it when it is asked for
+        raise StoreError(f"{path} cannot be read: {REPLACE}") from None
 
 
 def existing(url: str) -> Path:
