@@ -208,6 +208,19 @@ def test_a_change_drops_what_it_names_and_nothing_else(kind: ChangeKind, tenant:
     assert kept == {"acme", "bolt"} - {tenant}
 
 
+async def test_what_rests_on_very_much_drives_nothing_out(store: FaultyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One question by ledger ids with very many roots leaves the others' records in memory."""
+    monkeypatch.setattr("discreet.server.reading.reader.KEPT_AT_ONCE_MAX", 1)
+    await store.change(put("acme", record("a", "1"), record("b", "1")))
+    reader = FactReader(store, await store.head())
+    by_ledger_id = FactIds((Ref("a", "1"), Ref("b", "1")), "ana", ("led-1",))
+    assert len((await reader.read("acme", by_ledger_id)).facts.records) == 2
+    for kept, ids in ((False, FactIds((Ref("a", "1"),), "ana")), (True, FactIds((Ref("a", "1"),), "ana"))):
+        store.calls.clear()
+        await reader.read("acme", ids)
+        assert ("fetch" not in store.calls) == kept
+
+
 def test_the_cache_is_bounded() -> None:
     """At the limit it holds, one past it the least recently used goes."""
     cache = FactCache(EPOCH, 0, record_ids_max=2, principals_max=2)

@@ -20,6 +20,8 @@ CHANGES_PAGE = 1_000
 CHANGES_PAGES_MAX = 10
 """More changes than this at once: forgetting everything is cheaper than applying them."""
 FETCH_TRIES_MAX = 3
+KEPT_AT_ONCE_MAX = 1_000
+"""Records of one fetch by ledger ids that are kept; more would drive out what everybody else reads."""
 
 
 class Reading(NamedTuple):
@@ -92,7 +94,8 @@ class FactReader:
     async def _load(self, tenant: str, ids: FactIds) -> Facts:
         """Fetches and keeps in one step: who asks when it has ended finds it kept, and does not fetch again."""
         facts = await self._store.fetch(tenant, ids)
-        if facts.epoch == self._cache.epoch:
+        few = not ids.ledger_ids or len(facts.records) <= KEPT_AT_ONCE_MAX
+        if few and facts.epoch == self._cache.epoch:
             self._cache.put(tenant, ids, facts)
         return facts
 

@@ -46,9 +46,17 @@ class Asked:
             return ""
         return encode(Token(self.facts.epoch, self.facts.seq, self.snapshot.number))
 
+    def size_with(self, size: int) -> int:
+        """The size of a question with that of what was read for it."""
+        return size + RECORD_BYTES * (len(self.facts.records) if self.facts is not None else 0)
+
 
 INLINE_BYTES_MAX = 64 * 1024
 """Larger questions are computed in a thread, so that smaller ones need not wait behind them."""
+
+
+RECORD_BYTES = 128
+"""What a record that is read counts as, beside the bytes of its question: a short one may rest on very much."""
 
 
 INLINE_S = 0.005
@@ -163,14 +171,15 @@ class Asking:
         age = self.policies.age_us()
         rest = one_by_one(asked.snapshot, asked.facts, call.caller, asked.now, asked.request, age, stored)
         judged: list[Judged] = []
+        size = asked.size_with(0)
         end = time.monotonic() + INLINE_S
-        if _take(rest, judged, lambda: time.monotonic() >= end):
+        if size > INLINE_BYTES_MAX or _take(rest, judged, lambda: time.monotonic() >= end):
             given_up = threading.Event()
             try:
                 await asyncio.to_thread(_take, rest, judged, given_up.is_set)
             finally:
                 given_up.set()
-        return gathered(judged)
+        return await computed(size, gathered, judged)
 
     def record_of(
         self,

@@ -29,7 +29,7 @@ class Checking:
         return await self._answer(call, began, len(data), asked)
 
     async def _answer(self, call: Call, began: float, size: int, asked: Asked) -> bytes:
-        request = asked.request
+        request, size = asked.request, asked.size_with(size)
         if asked.reason is None:
             decided = await self._asking.decide(call, asked)
         else:

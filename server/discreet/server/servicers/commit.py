@@ -46,7 +46,7 @@ class _Progress:
     """What a commit remembers from round to round."""
 
     size: int
-    """Of the question, in bytes."""
+    """Of the question with what was read for it, in bytes."""
     allowed_once: set[str] = field(default_factory=set)
     given_up: dict[str, tuple[Reason, str]] = field(default_factory=dict)
     """By segment id, with what kept changing, in fixed words."""
@@ -94,7 +94,7 @@ class Committing:
             outcome = await self._offer(call, this, progress)
             if isinstance(outcome, Recorded):
                 self._asking.tally.told(request.moment, this.decided.results)
-                reply = await computed(len(data), self._reply, call, this, progress, outcome)
+                reply = await computed(progress.size, self._reply, call, this, progress, outcome)
                 await evened(call, began, this.decided.results)
                 return reply
             if outcome is None:
@@ -114,6 +114,7 @@ class Committing:
         except (StoreError, TimeoutError):
             found = None
         asked = await self._asking.gather(call, request, ids)
+        progress.size = max(progress.size, asked.size_with(0))
         if found is None and asked.reason is None:
             asked = replace(asked, reason=Reason.DEPENDENCY_UNAVAILABLE)
         if asked.reason is not None or found is None:

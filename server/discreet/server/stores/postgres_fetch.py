@@ -4,6 +4,7 @@ The first row also has the frame: epoch, seq, grants, receipt keys and ledger en
 marked as asked for, current or root. Sub-selects with LIMIT keep every step a look-up by key, whatever statistics say.
 """
 
+import asyncio
 from base64 import b64decode
 from collections.abc import Sequence
 from enum import IntEnum
@@ -24,6 +25,9 @@ from discreet.server.stores.rows import (
     standing_of,
     too_much,
 )
+
+AT_ONCE_MAX = 500
+"""Records that are made of rows beside the event loop where there are more."""
 
 
 class Part(IntEnum):
@@ -119,7 +123,9 @@ async def read_facts(connection: psycopg.AsyncConnection, tenant: str, ids: Fact
         "ledger": list(dict.fromkeys(ids.ledger_ids)),
     }
     rows = await (await connection.execute(_FACTS, values, binary=True)).fetchall()
-    return _facts(rows, ids.ledger_ids)
+    if len(rows) <= AT_ONCE_MAX:
+        return _facts(rows, ids.ledger_ids)
+    return await asyncio.to_thread(_facts, rows, ids.ledger_ids)
 
 
 def _facts(rows: Sequence[Sequence[Any]], ledger_ids: Sequence[str]) -> Facts:
