@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from discreet.server.ports import AuditRecord, ChangeKind, Head
 from discreet.server.stores import tables
 from discreet.server.stores.chain import Chain, build_link
+from discreet.server.stores.many import MANY, insert_many
 from discreet.server.stores.metadata import metadata
 
 K = TypeVar("K")
@@ -47,8 +48,10 @@ class Transaction:
         )
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Appends rows, named columns each."""
-        if rows:
+        """Appends rows, named columns each: the same ones in all of them."""
+        if len(rows) >= MANY:
+            insert_many(self.connection, table, rows)
+        elif rows:
             self.connection.execute(_INSERTS[table], rows)
 
     def rows(self, wanted: sa.Executable) -> Sequence[Sequence[Any]]:
