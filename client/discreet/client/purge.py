@@ -6,15 +6,12 @@ of its error and nothing else of it.
 """
 
 import asyncio
-import contextlib
 import inspect
-import queue
-import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Final, Self, TypeAlias, cast
+from typing import Final, Self, TypeAlias
 
 import grpc
 
@@ -22,6 +19,19 @@ from discreet.client.channel import OPTIONS, checked_target
 from discreet.client.forking import begin, end
 from discreet.client.line import failure_of
 from discreet.client.model import texts
+from discreet.client.purge_lines import (
+    ENDED,
+    SILENCE_S,
+    SILENT,
+    AsyncStream,
+    Ended,
+    HolderRefused,
+    Line,
+    Silent,
+    Stream,
+    heard,
+    needs_connection,
+)
 from discreet.client.purging import (
     Desk,
     HolderKind,
@@ -33,7 +43,6 @@ from discreet.client.purging import (
     ack_purged,
     ack_rechecked,
 )
-from discreet.client.result import Failure
 from discreet.v1 import purge_pb2, purge_pb2_grpc
 
 __all__ = ["AsyncHolder", "Holder", "HolderKind", "HolderRefused", "Outcome", "PurgeItem"]
@@ -41,26 +50,12 @@ __all__ = ["AsyncHolder", "Holder", "HolderKind", "HolderRefused", "Outcome", "P
 DEADLINE_S: Final = 10.0
 TELL_AFTER_S: Final = 1.0
 """Answers are told together, but none waits longer than this for another."""
-BACKOFF_MIN_S: Final = 0.1
-BACKOFF_MAX_S: Final = 30.0
-QUEUED_MAX: Final = 16
-"""Messages that may wait to be looked at; the line holds the server back beyond them."""
-
-_HOPELESS: Final = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED", "INVALID_ARGUMENT", "UNIMPLEMENTED"})
 
 Purge: TypeAlias = Callable[[PurgeItem], Outcome]
 Has: TypeAlias = Callable[[str], bool]
 AsyncPurge: TypeAlias = Callable[[PurgeItem], Outcome | Awaitable[Outcome]]
 AsyncHas: TypeAlias = Callable[[str], bool | Awaitable[bool]]
 Recalled: TypeAlias = Callable[[str, int], None]
-
-
-class HolderRefused(Exception):
-    """The server does not take this process for a holder; trying again would not mend it."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(str(failure))
-        self.failure = failure
 
 
 def _registration(tenant: str, kind: HolderKind, source_labels: Iterable[str]) -> purge_pb2.RegisterHolderRequest:
@@ -79,53 +74,29 @@ def _hear(desk: Desk, recalled: Recalled | None) -> None:
             recalled(order_id, item)
 
 
-class _Line:
-    """How a line that broke is opened again: at once after progress, else ever later; and when not at all."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._waits = 0
-
-    def lives(self) -> None:
-        """A message came."""
-        self._waits = 0
-
-    def broke(self, failure: Failure) -> float:
-        """Seconds to wait. Raises HolderRefused where waiting is in vain.
-
-        After FAILED_PRECONDITION with a resume token the line is opened without it: the database is another one, and
-        everything that is open comes again.
-        """
-        self._desk.line_lost()
-        if failure.code in _HOPELESS or (failure.code == "FAILED_PRECONDITION" and not self._desk.resume_token):
-            raise HolderRefused(failure)
-        if failure.code == "FAILED_PRECONDITION":
-            self._desk.resume_token = ""
-            return 0.0
-        wait: float = min(BACKOFF_MIN_S * 2**self._waits, BACKOFF_MAX_S)
-        self._waits = min(self._waits + 1, 16)
-        return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads holders over time; nothing is kept secret by it
-
-
 class AsyncHolder:
     """A holder under asyncio. Handlers may be plain functions or coroutines; they are called one at a time."""
 
     def __init__(
         self, target: str, *, tenant: str = "", credentials: grpc.ChannelCredentials | None = None,
-        resume_token: str = "",
+        resume_token: str = "", silence_s: float = SILENCE_S,
     ) -> None:  # fmt: skip
-        checked_target(target, credentials)
-        channel = (
-            grpc.aio.insecure_channel(target, options=OPTIONS)
-            if credentials is None
-            else grpc.aio.secure_channel(target, credentials, options=OPTIONS)
-        )
-        self._channel = channel
-        self._stub = purge_pb2_grpc.PurgeServiceStub(channel)
+        self._target = checked_target(target, credentials)
+        self._credentials = credentials
+        self._silence_s = silence_s
+        self._connect()
         self._tenant = tenant
         self._desk = Desk(resume_token)
         self._news = asyncio.Event()
         begin(self)
+
+    def _connect(self) -> None:
+        self._channel = (
+            grpc.aio.insecure_channel(self._target, options=OPTIONS)
+            if self._credentials is None
+            else grpc.aio.secure_channel(self._target, self._credentials, options=OPTIONS)
+        )
+        self._stub = purge_pb2_grpc.PurgeServiceStub(self._channel)
 
     @property
     def resume_token(self) -> str:
@@ -146,16 +117,21 @@ class AsyncHolder:
         `purge` deletes every copy of an item; `has` says whether anything with a digest is there, by another way than
         the one that deletes; `recalled` hears of items under a legal hold, on each stream once, sent before or not.
         """
-        line = _Line(self._desk)
+        line = Line(self._desk)
         while True:
             try:
                 await self._once(line, purge, has, recalled)
-                failure = Failure("UNAVAILABLE", "the server ended the stream")
+                failure = ENDED
+            except Silent:
+                failure = SILENT
             except grpc.RpcError as error:
                 failure = failure_of(error)
+            if needs_connection(failure):
+                await self._channel.close()
+                self._connect()
             await asyncio.sleep(line.broke(failure))
 
-    async def _once(self, line: _Line, purge: AsyncPurge, has: AsyncHas, recalled: Recalled | None) -> None:
+    async def _once(self, line: Line, purge: AsyncPurge, has: AsyncHas, recalled: Recalled | None) -> None:
         """Works on one stream until it ends."""
         token = self._desk.resume_token
         stream = self._stub.WatchPurgeOrders(purge_pb2.WatchPurgeOrdersRequest(tenant=self._tenant, resume_token=token))
@@ -178,10 +154,8 @@ class AsyncHolder:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _read(self, line: _Line, stream: grpc.aio.UnaryStreamCall[
-        purge_pb2.WatchPurgeOrdersRequest, purge_pb2.WatchPurgeOrdersResponse
-    ]) -> None:  # fmt: skip
-        async for message in stream:
+    async def _read(self, line: Line, stream: AsyncStream) -> None:
+        while (message := await heard(stream, self._silence_s)) is not None:
             line.lives()
             self._desk.take(message)
             self._news.set()
@@ -227,20 +201,31 @@ class Holder:
 
     def __init__(
         self, target: str, *, tenant: str = "", credentials: grpc.ChannelCredentials | None = None,
-        resume_token: str = "",
+        resume_token: str = "", silence_s: float = SILENCE_S,
     ) -> None:  # fmt: skip
-        checked_target(target, credentials)
-        channel = (
-            grpc.insecure_channel(target, options=OPTIONS)
-            if credentials is None
-            else grpc.secure_channel(target, credentials, options=OPTIONS)
-        )
-        self._channel = channel
-        self._stub = purge_pb2_grpc.PurgeServiceStub(channel)
+        self._target = checked_target(target, credentials)
+        self._credentials = credentials
+        self._silence_s = silence_s
+        self._connect()
         self._tenant = tenant
         self._desk = Desk(resume_token)
         self._closed = threading.Event()
-        self._stream: _Stream | None = None
+        self._closing = threading.Lock()
+        self._stream: Stream | None = None
+
+    def _connect(self) -> None:
+        self._channel = (
+            grpc.insecure_channel(self._target, options=OPTIONS)
+            if self._credentials is None
+            else grpc.secure_channel(self._target, self._credentials, options=OPTIONS)
+        )
+        self._stub = purge_pb2_grpc.PurgeServiceStub(self._channel)
+
+    def _reconnect(self) -> None:
+        with self._closing:
+            if not self._closed.is_set():
+                self._channel.close()
+                self._connect()
 
     @property
     def resume_token(self) -> str:
@@ -257,25 +242,29 @@ class Holder:
 
     def run(self, purge: Purge, has: Has, recalled: Recalled | None = None) -> None:
         """Answers what comes until it is closed; see `AsyncHolder.run`."""
-        line = _Line(self._desk)
+        line = Line(self._desk)
         begin(self)
         try:
             while not self._closed.is_set():
-                failure = Failure("UNAVAILABLE", "the server ended the stream")
+                failure = ENDED
                 try:
                     self._once(line, purge, has, recalled)
+                except Silent:
+                    failure = SILENT
                 except grpc.RpcError as error:
                     failure = failure_of(error)
+                if needs_connection(failure):
+                    self._reconnect()
                 if not self._closed.is_set():
                     self._closed.wait(line.broke(failure))
         finally:
             end(self)
 
-    def _once(self, line: _Line, purge: Purge, has: Has, recalled: Recalled | None) -> None:
+    def _once(self, line: Line, purge: Purge, has: Has, recalled: Recalled | None) -> None:
         """Works on one stream until it ends."""
         token = self._desk.resume_token
         asked = purge_pb2.WatchPurgeOrdersRequest(tenant=self._tenant, resume_token=token)
-        self._stream = stream = _Stream(self._stub.WatchPurgeOrders(asked))
+        self._stream = stream = Stream(self._stub.WatchPurgeOrders(asked), self._silence_s)
         try:
             since = time.monotonic()
             while not self._closed.is_set():
@@ -289,7 +278,7 @@ class Holder:
                 if self._desk.next() is None or time.monotonic() - since >= TELL_AFTER_S:
                     self._tell()
                     since = time.monotonic()
-        except _Ended:
+        except Ended:
             return
         finally:
             stream.end()
@@ -301,10 +290,11 @@ class Holder:
 
     def close(self) -> None:
         """Ends `run` after what it is doing, and the line."""
-        self._closed.set()
-        if self._stream is not None:
-            self._stream.cancel()
-        self._channel.close()
+        with self._closing:
+            self._closed.set()
+            if self._stream is not None:
+                self._stream.cancel()
+            self._channel.close()
 
     def __enter__(self) -> Self:
         return self
@@ -323,45 +313,3 @@ def _answered(task: Task, purge: Purge, has: Has) -> purge_pb2.PurgeAck:
         return ack_purged(key, purge(task))
     except Exception as error:  # noqa: BLE001 - an outermost edge: whatever a handler raises, the item stays open
         return ack_failed(key, error)
-
-
-class _Ended(Exception):
-    """The server ended the stream."""
-
-
-class _Stream:
-    """A stream that a thread of its own reads, so that recalls are heard while items are worked on."""
-
-    def __init__(self, call: Iterator[purge_pb2.WatchPurgeOrdersResponse]) -> None:
-        self._call = call
-        self._messages: queue.Queue[purge_pb2.WatchPurgeOrdersResponse | BaseException] = queue.Queue(QUEUED_MAX)
-        self._thread = threading.Thread(target=self._read, name="discreet-holder", daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        try:
-            for message in self._call:
-                self._messages.put(message)
-            self._messages.put(_Ended())
-        except grpc.RpcError as error:
-            self._messages.put(error)
-
-    def came(self, *, wait: bool) -> Iterator[purge_pb2.WatchPurgeOrdersResponse]:
-        """What came; with `wait` at least one. Raises what ended the stream."""
-        while wait or not self._messages.empty():
-            found = self._messages.get()
-            if isinstance(found, BaseException):
-                raise found
-            wait = False
-            yield found
-
-    def cancel(self) -> None:
-        """Ends it, from any thread."""
-        cast("grpc.Call", self._call).cancel()
-
-    def end(self) -> None:
-        """Ends it, and lets the thread go."""
-        self.cancel()
-        while self._thread.is_alive():
-            with contextlib.suppress(queue.Empty):
-                self._messages.get(timeout=0.1)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from discreet.client.purge import AsyncHolder, Holder
+from discreet.client.purge_lines import SILENCE_S
 from discreet.client.purging import HolderKind, Outcome, PurgeItem
 from tests.server.purge.orders import Scene
 from tests.server.support import TENANT
@@ -30,12 +31,12 @@ def nothing_there(_digest: str) -> bool:
 @asynccontextmanager
 async def at_work(
     kind: str, stage: Scene, purge: Purge, has: Has = nothing_there, recalled: Recalled | None = None,
-    *, resume_token: str = "",
+    *, resume_token: str = "", where: str = "", silence_s: float = SILENCE_S,
 ) -> AsyncIterator[AsyncHolder | Holder]:  # fmt: skip
     """The holder `threads`, registered and working until the block ends; `kind`: "async" or "blocking"."""
-    where = target(stage, "threads")
+    where = where or target(stage, "threads")
     if kind == "async":
-        async with AsyncHolder(where, tenant=TENANT, resume_token=resume_token) as holder:
+        async with AsyncHolder(where, tenant=TENANT, resume_token=resume_token, silence_s=silence_s) as holder:
             await holder.register(HolderKind.SEGMENT_STORE)
             working = asyncio.create_task(holder.run(purge, has, recalled))
             yield holder
@@ -43,7 +44,7 @@ async def at_work(
             with contextlib.suppress(asyncio.CancelledError):
                 await working
         return
-    blocking = Holder(where, tenant=TENANT, resume_token=resume_token)
+    blocking = Holder(where, tenant=TENANT, resume_token=resume_token, silence_s=silence_s)
     await asyncio.to_thread(blocking.register, HolderKind.SEGMENT_STORE)
     running = asyncio.create_task(asyncio.to_thread(blocking.run, purge, has, recalled))
     try:
