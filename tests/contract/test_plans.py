@@ -16,6 +16,7 @@ from discreet.policy.facts import Ref, Target
 from discreet.policy.words import PurgeItemKind
 from discreet.server.ports import Store, Work
 from discreet.server.ports_authority import RecordQuery
+from discreet.server.stores.queries import LAST_STANDING
 from discreet.server.stores.work import SqlWork
 from tests.contract.databases import Database
 from tests.contract.making import TENANT
@@ -107,3 +108,61 @@ async def test_lookups_inside_the_row_use_indexes(store: Store, database: Databa
         assert lines != [], name
         whole[name] = [line for line in lines if WHOLE.search(line) and not any(small in line for small in SMALL)]
     assert {name: lines for name, lines in whole.items() if lines} == {}
+
+
+def standing_events(database: Database, tenant: str, count: int) -> None:
+    """Freezes of a tenant that were ended: two events each."""
+    no, yes = ("0", "1") if database.kind == "sqlite" else ("false", "true")
+    first = database.rows("SELECT coalesce(max(seq), 0) FROM standing_event")[0][0] + 1
+    series = SERIES[database.kind].format(last=2 * count - 1)
+    values = f"{first} + i, '{tenant}', 'freeze', '{tenant}-f' || (i / 2), CASE i % 2 WHEN 0 THEN {no} ELSE {yes} END"
+    insert = "INSERT INTO standing_event "
+    chosen = f"SELECT {values}, '', '', '', 'op', 'why', '', 1, 1 FROM g"
+    database.rows((insert + series if database.kind == "sqlite" else series + insert) + chosen)
+    if database.kind == "postgresql":
+        database.rows("ANALYZE standing_event")
+
+
+def steps(work: Work, ask: Callable[[Work], object]) -> int:
+    """How many steps SQLite takes for a lookup."""
+    raw = cast("Any", cast("SqlWork", work)._connection.connection.driver_connection)
+    taken = [0]
+
+    def count() -> int:
+        taken[0] += 1
+        return 0
+
+    raw.set_progress_handler(count, 1)
+    ask(work)
+    raw.set_progress_handler(None, 1)
+    return taken[0]
+
+
+def last_standing(tenant: str) -> Callable[[Work], object]:
+    """Reads the last standing event, as each fetch does."""
+    text = sa.text(LAST_STANDING.format(tenant=":tenant"))
+    return lambda work: cast("SqlWork", work)._connection.execute(text, {"tenant": tenant}).scalar_one()
+
+
+async def test_a_tenant_pays_for_no_other_tenants_freezes_and_holds(store: Store, database: Database) -> None:
+    """B8 in kind: each fetch reads the tenant's last standing event, at the end of an index, and what stands for it."""
+    for tenant in (TENANT, ""):
+        standing_events(database, tenant, 5)
+    last = last_standing(TENANT)
+    if database.kind == "postgresql":
+        standing_events(database, "bolt", 3_000)
+        lines = await store.change(partial(plans, ask=last))
+        assert sum("Backward using standing_event_tenant" in line for line in lines) == 2, lines
+        assert not any("Seq Scan" in line for line in lines)
+        return
+    few = await store.change(partial(steps, ask=last))
+    stands = await store.change(partial(steps, ask=what_stands))
+    standing_events(database, "bolt", 3_000)
+    assert await store.change(partial(steps, ask=what_stands)) < stands + 10
+    standing_events(database, TENANT, 3_000)
+    assert await store.change(partial(steps, ask=last)) == few
+
+
+def what_stands(work: Work) -> object:
+    """Reads what stands, as each fetch does where anything ever did."""
+    return work.authority.standing(TENANT)

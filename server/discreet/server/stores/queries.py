@@ -59,7 +59,11 @@ STANDS = (
     " AND NOT EXISTS (SELECT 1 FROM standing_event e WHERE e.fact_id = s.fact_id AND e.ends)"
 )
 """Events that no later one ends, of the tenant and of every tenant. A freeze whose time is over is among them."""
-LAST_STANDING = "SELECT coalesce(max(seq), 0) FROM standing_event WHERE tenant IN ({tenant}, '')"
+LAST_STANDING = (
+    "SELECT coalesce(max(last.seq), 0) FROM (SELECT max(seq) AS seq FROM standing_event WHERE tenant = {tenant}"
+    " UNION ALL SELECT max(seq) FROM standing_event WHERE tenant = '') last"
+)
+"""The last event of the tenant and of every tenant: the end of an index each, however many events there are."""
 _STANDING_NAMES = ", ".join(f"s.{name}" for name in STANDING_COLUMNS)
 _STANDING = sa.text(f"SELECT {_STANDING_NAMES}{STANDS.format(tenant=':tenant')} ORDER BY s.seq")
 _LAST_STANDING = sa.text(LAST_STANDING.format(tenant=":tenant"))
