@@ -95,7 +95,9 @@ class FreezeRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant, and with `everything`."""
     source_label: _builtins.str
-    """The label of one source. Empty: the whole tenant."""
+    """The label of one source. Empty: the whole tenant. NOT_FOUND for one that no SourceList in force declares and no record
+    of the tenant has.
+    """
     everything: _builtins.bool
     """Every tenant of the database."""
     reason: _builtins.str

@@ -1354,7 +1354,9 @@ class RevokeRetentionRequest(_message.Message):
     all_versions_of: _builtins.str
     """Every version of a record that there is; new versions of it are refused from then on (TOMBSTONED)."""
     source_label: _builtins.str
-    """A whole source, as a standing fact: everything that is registered under the label, and whatever would be."""
+    """A whole source, as a standing fact: everything that is registered under the label, and whatever would be. NOT_FOUND
+    for one that no SourceList in force declares, no record of the tenant has and no revoke names.
+    """
     @_builtins.property
     def record(self) -> _common_pb2.RecordRef:
         """One version."""

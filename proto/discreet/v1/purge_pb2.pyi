@@ -1163,7 +1163,9 @@ class PlaceHoldRequest(_message.Message):
     tenant: _builtins.str
     """Empty where the caller is entitled to exactly one tenant."""
     source_label: _builtins.str
-    """Everything under the label of a source, what is to come too."""
+    """Everything under the label of a source, what is to come too. NOT_FOUND for one that no SourceList in force declares
+    and no record of the tenant has.
+    """
     reason: _builtins.str
     """Why; 1 to 1,024 bytes, recorded."""
     ticket: _builtins.str
