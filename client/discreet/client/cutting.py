@@ -22,10 +22,14 @@ SEGMENT_CHARS_MAX = 4_000
 # follows the end must be in the text, too: the next bit may belong to the last character.
 Splitter: TypeAlias = Callable[[str], int]
 
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*+(?=\S)")
+# Each begins where a run of its characters does, and nowhere inside one: a long run is looked at once.
+_EMPTY_LINE = r"(?<!\s)(?=\s*?\n[ \t]*\n)\s++(?=\S)"
+_PARAGRAPH = re.compile(_EMPTY_LINE)
 # An end of a sentence is followed by a space; a full stop after a digit or a single letter (1. 3.5 e.g.) is none.
+_STOP = r"(?<!\d)(?<!\b\w)\."
 _SENTENCE = re.compile(
-    r"(?:[!?…]|(?<!\d)(?<!\b\w)\.)++[\"'”’»)\]]*+\s++(?=\S)|[。！？…]++[”’」』）】\"']*+\s*+(?=\S)|\n[ \t]*\n\s*+(?=\S)"
+    rf"(?<![!?…])(?<!{_STOP})(?:[!?…]|{_STOP})++[\"'”’»)\]]*+\s++(?=\S)"
+    rf"|(?<![。！？…])[。！？…]++[”’」』）】\"']*+\s*+(?=\S)|{_EMPTY_LINE}"
 )
 _LAST_SPACE = re.compile(r".*\S\s+(?=\S)", re.DOTALL)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.client import Claim, Delta, End, Grounding, by_agent, by_paragraph, by_sentence
-from discreet.client.cutting import Cut, Cutter
+from discreet.client.cutting import Cut, Cutter, Splitter
 from discreet.client.graphemes import may_cut
 from tests.client.asking import binding
 
@@ -196,3 +196,10 @@ def test_a_cleared_cutter_holds_nothing() -> None:
     cutter.feed(b"\xe2")
     cutter.clear()
     assert cutter.finish() == []
+
+
+@pytest.mark.parametrize("run", [".", "!", "。", "…", "\n", "\n ", " ", "1.", '!"', "\u0301"])
+@pytest.mark.parametrize("splitter", [by_sentence, by_paragraph])
+def test_a_long_run_of_one_character_costs_no_more_than_other_text(run: str, splitter: Splitter) -> None:
+    """F13: a model that goes on with dots keeps nothing waiting; from every place of a run, this would take hours."""
+    assert splitter("word" + run * 50_000) == 0
