@@ -12,7 +12,7 @@ from tests.contract.databases import Database
 
 WAIT_MAX_S = 20
 POLL_S = 0.005
-POLLS_MAX = 2_000
+POLLS_MAX = 6_000
 BLOCKED = (
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'"

@@ -72,9 +72,9 @@ async def test_a_writer_outlives_what_it_does_not_expect(store: Store, database:
     database.rows("DELETE FROM authority")
     for _ in range(2):
         with pytest.raises(OutcomeUnknown, match="the writer failed"):
-            await asyncio.wait_for(store.record([made]), 5)
+            await asyncio.wait_for(store.record([made]), 30)
     database.rows(f"INSERT INTO authority VALUES {row!r}")
-    assert [type(one) for one in await asyncio.wait_for(store.record([made]), 5)] == [Recorded]
+    assert [type(one) for one in await asyncio.wait_for(store.record([made]), 30)] == [Recorded]
     verified_heads(database)
 
 

@@ -146,19 +146,23 @@ def make_repo(path: Path, files: Mapping[str, str] = POLICY) -> PolicyRepo:
     return repo
 
 
+CALL_S = 30
+"""How long a call or a wait may take that no test is about: it ends what hangs, and slow is not wrong."""
+
+
 class Line:
     """Calls as one identity, on messages or on bytes."""
 
     def __init__(self, target: str) -> None:
         self.channel = grpc.aio.insecure_channel(target)
 
-    async def raw(self, method: str, data: bytes, within: float | None = 10) -> bytes:
+    async def raw(self, method: str, data: bytes, within: float | None = CALL_S) -> bytes:
         """The answer's bytes; `method` is `Service/Method`."""
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(f"/discreet.v1.{method}")
         answer: bytes = await call(data, timeout=within)
         return answer
 
-    async def call(self, request: Message, within: float | None = 10) -> Message:
+    async def call(self, request: Message, within: float | None = CALL_S) -> Message:
         """The answer to a request, whose method follows from its type."""
         service, method, answer = METHODS[type(request).__name__]
         return answer.FromString(await self.raw(f"{service}/{method}", request.SerializeToString(), within))
@@ -173,7 +177,7 @@ class Line:
 
     # What each test asks most.
     async def check(
-        self, request: disclosure_pb2.CheckRequest, within: float | None = 10
+        self, request: disclosure_pb2.CheckRequest, within: float | None = CALL_S
     ) -> disclosure_pb2.CheckResponse:
         """Check."""
         answer = await self.call(request, within)
@@ -384,7 +388,7 @@ def audit_rows(db: str) -> list[audit_pb2.AuditRow]:
     return [audit_pb2.AuditRow.FromString(body) for (body,) in found]
 
 
-async def eventually(check_it: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+async def eventually(check_it: Callable[[], Awaitable[bool]], seconds: float = CALL_S) -> None:
     """Returns once an async predicate holds; AssertionError where it does not in time."""
     async with asyncio.timeout(seconds):
         holds = await check_it()

@@ -17,6 +17,7 @@ from discreet.server.stores import open_store
 from discreet.v1 import common_pb2, index_pb2
 from tests.server.faults import FaultyStore
 from tests.server.support import (
+    CALL_S,
     POLICY,
     TENANT,
     PolicyRepo,
@@ -170,7 +171,7 @@ async def test_health_and_status_follow_the_store(faulty: Running, store: Faulty
     async def serving(wanted: int) -> bool:
         channel = faulty.lines.agent.channel
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
-        answer = health_pb2.HealthCheckResponse.FromString(await call(b"", timeout=5))
+        answer = health_pb2.HealthCheckResponse.FromString(await call(b"", timeout=CALL_S))
         return bool(answer.status == wanted)
 
     store.broken["head"] = LOST

@@ -125,10 +125,10 @@ async def test_a_forgotten_session_that_holds_the_row_delays_no_check_and_no_ans
         await running.lines.collector.put(document())
         async with await psycopg.AsyncConnection.connect(url) as forgotten:
             await forgotten.execute("SELECT * FROM authority FOR UPDATE")
-            assert verdicts(await running.lines.agent.check(check(), 2)) == [("ALLOW", "NONE")]
+            assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
             error = await running.lines.agent.refused(commit())
             assert (error.code().name, "unknown" in (error.details() or "")) == ("UNAVAILABLE", True)
-            assert verdicts(await running.lines.agent.check(check(), 2)) == [("ALLOW", "NONE")]
+            assert verdicts(await running.lines.agent.check(check())) == [("ALLOW", "NONE")]
 
         async def stands() -> bool:
             return commit_verdicts(await running.lines.agent.commit(commit())) == [("ALLOW", "NONE")]

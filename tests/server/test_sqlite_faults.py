@@ -93,7 +93,7 @@ async def test_a_file_that_another_process_holds_is_answered_in_time_and_got_ove
     assert holder.stdout is not None
     assert await holder.stdout.readline() == b"holds\n"
     try:
-        assert verdicts(await server.lines.agent.check(check(), 3)) == [("WITHHOLD", "AUDIT_UNAVAILABLE")]
+        assert verdicts(await server.lines.agent.check(check(), 10)) == [("WITHHOLD", "AUDIT_UNAVAILABLE")]
         assert (await answer_to(server, "held"))[0] in {"UNAVAILABLE", "WITHHOLD"}
     finally:
         holder.kill()

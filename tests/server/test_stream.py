@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.server.servicers.stream import FRAMES_UNDER_WAY_MAX
 from discreet.server.wire.frames import joined, refused, split
 from discreet.v1 import disclosure_pb2 as pb
-from tests.server.support import Line, Running, binding, check, document, segment, verdicts
+from tests.server.support import CALL_S, Line, Running, binding, check, document, segment, verdicts
 
 METHOD = "/discreet.v1.DisclosureService/CheckStream"
 
@@ -98,7 +98,7 @@ async def test_many_more_frames_than_run_side_by_side_are_all_answered(running: 
 
 async def test_an_agents_stream_is_no_operators(running: Running) -> None:
     """The method table holds for streams."""
-    call = opened(running.lines.operator)(_sent([frame(1)]), timeout=5)
+    call = opened(running.lines.operator)(_sent([frame(1)]), timeout=CALL_S)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         [one async for one in call]
     assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED

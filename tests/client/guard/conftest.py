@@ -19,6 +19,6 @@ def guard_kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def guarded(guard_kind: str, server: ScriptedServer) -> Iterator[Guarded]:
     """A guard whose segments end where the agent says so."""
-    found = Guarded(guard_kind, server.target, Cutting(by_agent), deadline_s=5.0)
+    found = Guarded(guard_kind, server.target, Cutting(by_agent), deadline_s=30.0)
     yield found
     found.close()

@@ -96,7 +96,7 @@ def test_a_failing_sidecar_raises_nothing(surface: Surface, server: ScriptedServ
 
 def test_more_than_a_call_holds_is_said_in_several(server: ScriptedServer) -> None:
     """Limits: 1,000 ids a call; one past it goes in another."""
-    client = Client(server.target, deadline_s=5.0)
+    client = Client(server.target, deadline_s=30.0)
     for count in (1_000, 1_001):
         found = client.report_shown([f"l{at}" for at in range(count)], PRINCIPAL, SESSION)
         assert len(found.confirmed) == count

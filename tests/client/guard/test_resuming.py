@@ -167,7 +167,7 @@ def test_a_verdict_that_ran_out_before_its_piece_was_taken_is_asked_for_again(
 ) -> None:
     """B1, B10: a slow reader gets no stored text on an old verdict."""
     hand = Hand()
-    guarded = Guarded("threads", server.target, clock=hand, deadline_s=5.0)
+    guarded = Guarded("threads", server.target, clock=hand, deadline_s=30.0)
     pieces = guarded.guard.resume(ROWS)
     assert isinstance(pieces, Iterator)
     assert next(pieces).text == "text 0"

@@ -125,7 +125,7 @@ def test_a_sidecar_that_fails_lets_nothing_out_and_the_stream_goes_on(guarded: G
         return commit_response(request)
 
     server.script = script
-    one = Guarded("threads", server.target, Cutting(by_agent, limits=Limits(segments_max=1)), deadline_s=5.0)
+    one = Guarded("threads", server.target, Cutting(by_agent, limits=Limits(segments_max=1)), deadline_s=30.0)
     pieces = list(one.stream(answer_of(*NAMES)))
     assert [piece.allowed for piece in pieces] == [False] * 3 + [True] * 3
     assert all(piece.undecided and "could not be checked" in piece.text for piece in pieces[:3])
@@ -185,7 +185,7 @@ def test_a_faulty_segment_falls_alone(guard_kind: str, server: ScriptedServer, c
         return commit_response(request)
 
     server.script = script
-    guarded = Guarded(guard_kind, server.target, Cutting(limits=Limits(segments_max=3)), deadline_s=5.0)
+    guarded = Guarded(guard_kind, server.target, Cutting(limits=Limits(segments_max=3)), deadline_s=30.0)
     bits: list[Item] = [Delta("x-0 ", (binding(),)), End(segment_id="s0"), Delta("x-1 ", (binding(),))]
     bits += [End(segment_id="s1"), Delta("x-2 ", (binding(),)), End(segment_id="s2")]
     pieces = list(guarded.stream(bits))
@@ -198,7 +198,7 @@ def test_a_faulty_segment_falls_alone(guard_kind: str, server: ScriptedServer, c
 def test_a_permission_that_ran_out_before_its_piece_was_taken_is_asked_for_again(server: ScriptedServer) -> None:
     """B6, B10, F13: a verdict of before is never shown on; the repeated commit says what holds now."""
     hand = Hand()
-    guarded = Guarded("asyncio", server.target, clock=hand, deadline_s=5.0)
+    guarded = Guarded("asyncio", server.target, clock=hand, deadline_s=30.0)
     pieces = guarded.stream(["One. Two. Three. Four."], bindings=[binding()])
     first = next(pieces)
     assert first.allowed
@@ -245,7 +245,7 @@ def test_a_piece_says_until_when_it_may_be_stored(server: ScriptedServer, guard_
         return reply
 
     server.script = script
-    guarded = Guarded(guard_kind, server.target, clock=hand, deadline_s=5.0)
+    guarded = Guarded(guard_kind, server.target, clock=hand, deadline_s=30.0)
     shown, refused = guarded.stream([Delta("One. Two.", (binding(),))])
     assert shown.store_by == by
     hand.seconds += 590
