@@ -176,7 +176,7 @@ async def waits_for_the_standby(running: Running, primary: PostgresServer, stand
             await asyncio.to_thread(primary.execute, cancel)
             error = await asked
             assert (error.code(), "unknown" in (error.details() or "")) == (grpc.StatusCode.UNAVAILABLE, True)
-        assert verdicts(await running.lines.agent.check(check(), 1)) == [("WITHHOLD", "AUDIT_UNAVAILABLE")]
+        assert verdicts(await running.lines.agent.check(check())) == [("WITHHOLD", "AUDIT_UNAVAILABLE")]
         error = await running.lines.agent.refused(commit(answer="waited"))
         assert (error.code(), "unknown" in (error.details() or "")) == (grpc.StatusCode.UNAVAILABLE, True)
     finally:
