@@ -62,7 +62,7 @@ async def test_a_paused_backend_that_holds_the_row_leaves_an_unknown_outcome_and
     await put(store, record())
     assert isinstance(await recorded(store, await made_on(store)), Recorded)
     monkeypatch.setattr(postgres_connect, "LOCK_TIMEOUT_MS", 20)
-    monkeypatch.setattr(postgres_record, "ANSWER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(postgres_record, "ANSWER_TIMEOUT_S", 1.0)
     made = await made_on(store)
     async with (
         session(database) as foreign,
@@ -106,7 +106,7 @@ from discreet.server.ports import StoreError
 from discreet.server.stores import open_store, postgres_connect
 from tests.contract.making import TENANT, record
 
-postgres_connect.IDLE_IN_TRANSACTION_TIMEOUT_MS = 300
+postgres_connect.IDLE_IN_TRANSACTION_TIMEOUT_MS = 2_000  # far from what a slow machine takes between statements
 
 def work(work):
     print("holds", flush=True)
@@ -137,6 +137,10 @@ async def test_a_paused_server_loses_the_row_and_cannot_write_when_it_wakes(data
     try:
         assert child.stdout is not None
         assert await child.stdout.readline() == b"holds\n"
+        # Else a slow child might stop itself only after it was told to go on.
+        stopped = await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert stopped is not None
+        assert stopped.si_code == os.CLD_STOPPED
         assert isinstance(await recorded(store, await made_on(store)), Recorded)
         seq = await suspend(store, A)
         child.send_signal(signal.SIGCONT)
