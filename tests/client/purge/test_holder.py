@@ -12,7 +12,7 @@ from discreet.client.purge import AsyncHolder, Holder, HolderRefused
 from discreet.client.purging import HolderKind, Outcome, PurgeItem, PurgeKind
 from discreet.policy.token import Token, encode
 from tests.client.purge.working import at_work, nothing_there, target
-from tests.server.purge.orders import HOUR, MINUTE, RETENTION, Scene, keys
+from tests.server.purge.orders import HOUR, MINUTE, RETENTION, WAIT_S, Scene, keys
 from tests.server.support import TENANT, PolicyRepo, binding, commit, eventually, segment
 
 KINDS = pytest.mark.parametrize("kind", ["async", "blocking"])
@@ -117,7 +117,7 @@ async def test_what_is_recalled_is_not_begun(stage: Scene, kind: str) -> None:
     def purge(item: PurgeItem) -> Outcome:
         begun.append((item.order_id, item.item))
         busy.set()
-        go_on.wait(10)
+        go_on.wait(WAIT_S)
         return Outcome.PURGED
 
     async def run(holder: AsyncHolder) -> None:
@@ -147,7 +147,7 @@ async def _held_while_busy(
 ) -> str:
     """The order that came under a hold while the holder was at its first item."""
     order = await stage.revoke()
-    await asyncio.to_thread(busy.wait, 10)
+    await asyncio.to_thread(busy.wait, WAIT_S)
     beside = stage.watch("threads")
     assert len(keys(await beside.next())) == 2
     await stage.hold()

@@ -28,7 +28,7 @@ from tests.server.support import (
     ref,
 )
 
-WAIT_S = 30
+WAIT_S = 60
 """How long a message may take on a machine that does much else; what does not come fails the test then."""
 MINUTE = 60.0
 HOUR = 3_600.0
@@ -203,7 +203,7 @@ async def scene(place: Path, repo: PolicyRepo) -> AsyncIterator[Scene]:
     """A server on SQLite with a clock of its own, and `handbook/leave` committed in one segment."""
     clock = MovedClock()
     store = SqliteStore(place / "discreet.db", clock)
-    config = config_of(place, repo.path, identities=IDENTITIES)
+    config = config_of(place, repo.path, identities=IDENTITIES, store_timeout_s=WAIT_S)
     async with in_process(config, store=store, clock=clock) as running:
         await running.lines.collector.put(document(), document("handbook/other"))
         await running.lines.agent.commit(commit())

@@ -17,7 +17,7 @@ from discreet.server.servicers.purge.watching import Watching
 from discreet.server.stores import open_store
 from discreet.v1 import purge_pb2 as pb
 from tests.server.faults import FaultyStore
-from tests.server.purge.orders import IDENTITIES, WATCH, MovedClock, Scene, keys
+from tests.server.purge.orders import IDENTITIES, WAIT_S, WATCH, MovedClock, Scene, keys
 from tests.server.support import TENANT, PolicyRepo, commit, config_of, document, in_process
 
 
@@ -25,7 +25,7 @@ async def test_a_quiet_line_says_that_it_is_alive(stage: Scene) -> None:
     """F3: a holder can tell a server with nothing to say from one that is gone."""
     await stage.register("threads")
     store = stage.running.server.store
-    watching = Watching(store, SharedHeads(store, await store.head()), Tide(), 5, heartbeat_s=0.05)
+    watching = Watching(store, SharedHeads(store, await store.head()), Tide(), WAIT_S, heartbeat_s=0.05)
 
     async def frames() -> AsyncIterator[bytes]:
         yield pb.WatchPurgeOrdersRequest(tenant=TENANT).SerializeToString()
@@ -41,7 +41,9 @@ async def test_a_quiet_line_says_that_it_is_alive(stage: Scene) -> None:
 async def test_a_store_that_fails_ends_the_streams_and_not_the_server(place: Path, repo: PolicyRepo) -> None:
     """F3: the holder comes again; what looks after orders and webhooks goes on by itself once the store is back."""
     store = FaultyStore(open_store(str(place / "discreet.db")))
-    async with in_process(config_of(place, repo.path, identities=IDENTITIES), store=store) as running:
+    async with in_process(
+        config_of(place, repo.path, identities=IDENTITIES, store_timeout_s=WAIT_S), store=store
+    ) as running:
         stage = Scene(running, MovedClock())
         await running.lines.collector.put(document())
         await running.lines.agent.commit(commit())

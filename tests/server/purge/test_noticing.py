@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.server.metrics import Gathered
 from discreet.server.servicers.purge.noticing import Noticing
 from discreet.server.servicers.purge.tide import Tide
-from tests.server.purge.orders import DOCUMENTS, HOUR, Outcome, Scene
+from tests.server.purge.orders import DOCUMENTS, HOUR, WAIT_S, Outcome, Scene
 from tests.server.support import audit_rows
 
 
@@ -29,7 +29,7 @@ async def test_an_order_that_is_overdue_or_failed_is_on_record_once(stage: Scene
     await noticing(stage).look()
     assert notices(stage) == []
     await stage.ack("vectors", order, 2, Outcome.PURGE_OUTCOME_FAILED, "a reason that may be secret")
-    other = Noticing(stage.running.server.store, Tide(), stage.running.server.log, "other", 5)
+    other = Noticing(stage.running.server.store, Tide(), stage.running.server.log, "other", WAIT_S)
     for one in (noticing(stage), other, noticing(stage)):
         await one.look()
     assert notices(stage) == [(order, "1 items failed")]

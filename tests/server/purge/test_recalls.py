@@ -152,7 +152,7 @@ async def test_another_address_is_told_everything_anew(stage: Scene) -> None:
 async def test_a_server_that_was_started_again_recalls(place: Path, repo: PolicyRepo) -> None:
     """F3: a stream and a webhook of a server that is gone were sent an item; the next server recalls it from both."""
     clock = MovedClock()
-    config = config_of(place, repo.path, identities=IDENTITIES)
+    config = config_of(place, repo.path, identities=IDENTITIES, store_timeout_s=WAIT_S)
     with hooked(lambda _: (202, b"")) as hook:
         async with in_process(config, store=SqliteStore(place / "discreet.db", clock), clock=clock) as running:
             stage = Scene(running, clock)
@@ -178,8 +178,10 @@ async def test_a_server_that_takes_a_webhook_over_recalls(
 ) -> None:
     """F3: the server that posted the item dies under the hold; the one that takes the claim over posts the recall."""
     url = postgres.fresh_database("template1")
-    first = config_of(place, repo.path, db=url, instance="one", identities=IDENTITIES)
-    second = config_of(place, repo.path, db=url, instance="two", socket_dir=place / "s2", identities=IDENTITIES)
+    first = config_of(place, repo.path, db=url, instance="one", identities=IDENTITIES, store_timeout_s=WAIT_S)
+    second = config_of(
+        place, repo.path, db=url, instance="two", socket_dir=place / "s2", identities=IDENTITIES, store_timeout_s=WAIT_S
+    )
     with hooked(lambda _: (202, b"")) as hook:
         async with in_process(first) as running:
             one = Scene(running, MovedClock())

@@ -21,6 +21,7 @@ from tests.server.purge.orders import (
     DOCUMENTS,
     IDENTITIES,
     SEGMENTS,
+    WAIT_S,
     MovedClock,
     Outcome,
     Scene,
@@ -62,8 +63,10 @@ def postgres() -> Iterator[PostgresServer]:
 async def two(place: Path, repo: PolicyRepo, postgres: PostgresServer) -> AsyncIterator[tuple[Scene, Scene]]:
     """Two servers on one database."""
     url = postgres.fresh_database("template1")
-    first = config_of(place, repo.path, db=url, instance="one", identities=IDENTITIES)
-    second = config_of(place, repo.path, db=url, instance="two", socket_dir=place / "s2", identities=IDENTITIES)
+    first = config_of(place, repo.path, db=url, instance="one", identities=IDENTITIES, store_timeout_s=WAIT_S)
+    second = config_of(
+        place, repo.path, db=url, instance="two", socket_dir=place / "s2", identities=IDENTITIES, store_timeout_s=WAIT_S
+    )
     async with in_process(first) as one, in_process(second) as other:
         await one.lines.collector.put(document(), document("handbook/other"))
         await one.lines.agent.commit(commit())

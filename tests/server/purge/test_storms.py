@@ -8,7 +8,7 @@ from pathlib import Path
 from discreet.server.servicers.purge.tide import Tide
 from discreet.server.stores import open_store
 from tests.server.faults import FaultyStore
-from tests.server.purge.orders import DOCUMENTS, IDENTITIES, Outcome, Scene, Watch, keys
+from tests.server.purge.orders import DOCUMENTS, IDENTITIES, WAIT_S, Outcome, Scene, Watch, keys
 from tests.server.purge.orders import MovedClock as Still
 from tests.server.support import PolicyRepo, commit, config_of, document, in_process, segment
 
@@ -19,7 +19,9 @@ COMMITS = 40
 async def test_commits_make_no_stream_look_and_a_revoke_makes_them_look_together(place: Path, repo: PolicyRepo) -> None:
     """F3: statements are counted: what 60 streams of a holder look at after many commits and a revoke is shared."""
     store = FaultyStore(open_store(str(place / "discreet.db")))
-    async with in_process(config_of(place, repo.path, identities=IDENTITIES), store=store) as running:
+    async with in_process(
+        config_of(place, repo.path, identities=IDENTITIES, store_timeout_s=WAIT_S), store=store
+    ) as running:
         assert running.server.methods is not None
         running.server.methods.purging.watching.heartbeat_s = 3_600
         stage = Scene(running, Still())
@@ -49,7 +51,9 @@ async def whole(watch: Watch, count: int) -> list[tuple[str, int]]:
 async def test_the_answers_of_one_holder_wake_no_other(place: Path, repo: PolicyRepo) -> None:
     """F3: a holder that answers item by item makes no look of the others' streams."""
     store = FaultyStore(open_store(str(place / "discreet.db")))
-    async with in_process(config_of(place, repo.path, identities=IDENTITIES), store=store) as running:
+    async with in_process(
+        config_of(place, repo.path, identities=IDENTITIES, store_timeout_s=WAIT_S), store=store
+    ) as running:
         assert running.server.methods is not None
         running.server.methods.purging.watching.heartbeat_s = 3_600
         stage = Scene(running, Still())
