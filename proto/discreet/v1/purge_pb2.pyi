@@ -554,7 +554,7 @@ Global___PurgeRecall: _TypeAlias = PurgeRecall  # noqa: Y015
 @_typing.final
 class WatchPurgeOrdersResponse(_message.Message):
     """Items that became due, were recalled, or are to be looked for again. One of the lists may be empty; all are in a message
-    that only says that the line is alive.
+    that only says that the line is alive; one comes at least every 20 seconds.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
