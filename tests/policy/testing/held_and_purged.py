@@ -18,6 +18,9 @@ def held_and_purged() -> Iterator[Step]:
     yield {"commit": "page/desk", "as": "answer", **NEVER}
     yield {"commit": "page/open", "as": "other", **NEVER}
     yield {"place-hold": {"record": "page/desk", "as": "case"}}
+    yield {"place-hold": {"source": "hadnbook"}, "refused": True}
+    yield {"freeze": {"source": "hadnbook", "for": "1h"}, "refused": True}
+    yield {"revoke": {"source": "hadnbook", "dry-run": True}, "refused": True}
     yield from _shown("answer")
     yield {"revoke": {"record": "page/desk", "as": "gone"}}
     yield from _shown("answer")

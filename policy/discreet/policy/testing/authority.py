@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from discreet.policy.facts import Freeze, Hold, LedgerFacts, Micros, RecordFacts, Ref, Revoke
-from discreet.policy.snapshot import Retention
+from discreet.policy.snapshot import Snapshot
 from discreet.policy.testing.index import Index, Refusal
 from discreet.policy.testing.kinds import HeldItem, NamedItem
 from discreet.policy.testing.purging import Holder, Item, Order
@@ -20,8 +20,17 @@ Named = Callable[[NamedItem], Ref]
 """Returns the record version that a step names, as the index stands."""
 
 
-def revoke(index: Index, step: RevokeStep, named: Named, retention: Retention) -> None:
+def _require_known(index: Index, label: str | None, snapshot: Snapshot) -> None:
+    """Raises Refusal for a label that nothing declares, no record has and nothing revokes; None and "" are no label."""
+    known = not label or label in snapshot.sources or label in index.revoked_sources
+    if not known and all(record.source_label != label for record in index.records.values()):
+        raise Refusal("no SourceList declares the source, and no record has it")
+
+
+def revoke(index: Index, step: RevokeStep, named: Named, snapshot: Snapshot) -> None:
     """Revokes retention for good. Raises Refusal for other terms than stand, and for a large one not looked at."""
+    _require_known(index, step.source, snapshot)
+    retention = snapshot.retention
     due = index.now if step.purge_not_before is None else max(Micros(step.purge_not_before), index.now)
     records, marks = _covered(index, step, named)
     standing = index.standing
@@ -96,9 +105,14 @@ def _items(records: Iterable[RecordFacts], segments: Iterable[LedgerFacts]) -> I
         yield Item(PurgeItemKind.RECORD, record.ref, record.source_label)
 
 
-def place_hold(index: Index, item: HeldItem, ticket: str) -> None:
-    """Keeps what is named. A hold on the same with the same ticket stands already."""
+def place_hold(index: Index, item: HeldItem, ticket: str, snapshot: Snapshot | None = None) -> None:
+    """Keeps what is named. A hold on the same with the same ticket stands already.
+
+    Without a snapshot it is one that a file begins with: its source may have been declared once.
+    """
     target = target_of(item)
+    if snapshot is not None:
+        _require_known(index, target.label, snapshot)
     if target.version:
         index.held(Ref(target.record_id, target.version))
     elif target.record_id and index.current(target.record_id) is None:
@@ -118,8 +132,9 @@ def lift_hold(index: Index, name: str) -> None:
     index.stood()
 
 
-def freeze(index: Index, step: FreezeStep) -> None:
+def freeze(index: Index, step: FreezeStep, snapshot: Snapshot) -> None:
     """Withholds a source, or everything, for a time."""
+    _require_known(index, step.source, snapshot)
     until = Micros(step.until if step.until is not None else index.now + (step.for_ or 0))
     if not index.now < until <= index.now + FREEZE_US_MAX:
         raise Refusal("until: a freeze ends in the future, at most 31 days ahead")

@@ -154,13 +154,13 @@ class Playing:
     def _stand(self, step: ActStep) -> None:
         index = self.index
         if step.revoke is not None:
-            authority.revoke(index, step.revoke, self.ref, self.snapshot.retention)
+            authority.revoke(index, step.revoke, self.ref, self.snapshot)
         elif step.place_hold is not None:
-            authority.place_hold(index, step.place_hold, step.place_hold.ticket)
+            authority.place_hold(index, step.place_hold, step.place_hold.ticket, self.snapshot)
         elif step.lift_hold is not None:
             authority.lift_hold(index, step.lift_hold)
         elif step.freeze is not None:
-            authority.freeze(index, step.freeze)
+            authority.freeze(index, step.freeze, self.snapshot)
         elif step.unfreeze is not None:
             authority.unfreeze(index, step.unfreeze)
         elif step.register_holder is not None:
