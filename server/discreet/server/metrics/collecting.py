@@ -101,7 +101,9 @@ def _of_calls(counts: CallCounts) -> Iterator[Metric]:
         calls.add_metric((method, code), count)
     yield calls
     streams = CounterMetricFamily(
-        f"{PREFIX}streams_total", "Streams of checks, and of purge orders, that ended, by gRPC status.", labels=("code",)
+        f"{PREFIX}streams_total",
+        "Streams of checks, and of purge orders, that ended, by gRPC status.",
+        labels=("code",),
     )
     for code, count in sorted(counts.streams.items()):
         streams.add_metric((code,), count)
