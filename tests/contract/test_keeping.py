@@ -17,7 +17,7 @@ import pytest
 
 from discreet.policy.facts import Micros, Ref
 from discreet.server.ports import Recorded, Store, StoreError
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import Origin, PolicyRow
 from discreet.server.stores.keeping import back_up, look_over, upgrade_database
 from tests.contract.chains import verified_heads
 from tests.contract.databases import ON_POSTGRESQL, ON_SQLITE, Database
@@ -48,7 +48,7 @@ async def fill(store: Store) -> None:
     await withdraw(store, "desk")
     await grant(store, "desk")
     row = PolicyRow(0, "c" * 40, "d" * 64, False, b"bundle", Micros(7))
-    await store.change(lambda work: work.publish_policy(0, row))
+    await store.change(lambda work: work.policies.publish(0, row, Origin("server")))
     await store.change(lambda work: work.audit(audit(body=b"change")))
     bases = revisions(await facts_of(store, A))
     head = await store.head()

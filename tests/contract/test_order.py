@@ -7,7 +7,7 @@ import pytest
 
 from discreet.policy.facts import FactIds, Micros, Ref
 from discreet.server.ports import Exists, Head, NaturalKey, Overtaken, Recorded, Store, StoreError, Work
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import Origin, PolicyRow
 from discreet.server.stores import sqlite_connect
 from tests.contract.databases import ON_SQLITE, Database
 from tests.contract.making import (
@@ -108,7 +108,7 @@ async def test_a_new_policy_overtakes(store: Store, database: Database) -> None:
     await put(store, record())
     bases = revisions(await facts_of(store, A))
     head = await store.head()
-    assert await store.change(lambda work: work.publish_policy(0, policy())) == 1
+    assert await store.change(lambda work: work.policies.publish(0, policy(), Origin("server"))) == 1
     outcome = await overtaken(store, database, head, *bases)
     assert (outcome.policy, outcome.grants, outcome.expired, outcome.records) == (True, False, False, ())
     assert outcome.head.policy_revision == 1
@@ -225,7 +225,7 @@ async def test_a_change_that_raises_leaves_nothing(store: Store, database: Datab
     def work(work: Work) -> None:
         work.write_records(TENANT, [(record("doc/c"), "doc/c")])
         work.withdraw(TENANT, ALICE, "desk")
-        work.publish_policy(0, policy())
+        work.policies.publish(0, policy(), Origin("server"))
         work.audit(audit())
         assert work.head.policy_revision == 1
         raise KeyError("changed my mind")
@@ -241,9 +241,12 @@ async def test_a_change_that_raises_leaves_nothing(store: Store, database: Datab
 
 async def test_a_policy_is_published_only_over_the_one_it_was_made_for(store: Store) -> None:
     """F2: publication compares and sets; the loser learns it and changes nothing."""
-    assert await store.change(lambda work: work.publish_policy(0, policy())) == 1
-    assert await store.change(lambda work: work.publish_policy(0, policy())) is None
-    assert await store.change(lambda work: work.publish_policy(1, policy()._replace(commit="e" * 40))) == 2
+    assert await store.change(lambda work: work.policies.publish(0, policy(), Origin("server"))) == 1
+    assert await store.change(lambda work: work.policies.publish(0, policy(), Origin("server"))) is None
+    assert (
+        await store.change(lambda work: work.policies.publish(1, policy()._replace(commit="e" * 40), Origin("server")))
+        == 2
+    )
     assert (await store.head()).policy_revision == 2
     in_force = await store.policy_row(0)
     assert in_force is not None
@@ -258,7 +261,7 @@ async def test_the_tail_names_what_changed_in_order(store: Store) -> None:
     head = await store.head()
     await store.record([job(head, entry(*revisions(await facts_of(store, A))))])
     await grant(store, "desk")
-    await store.change(lambda work: work.publish_policy(0, policy()))
+    await store.change(lambda work: work.policies.publish(0, policy(), Origin("server")))
     changes = await store.changes(0, 100)
     assert [(change.seq, change.kind.value, change.tenant, change.id) for change in changes] == [
         (1, "record", TENANT, "doc/a"),

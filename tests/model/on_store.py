@@ -13,7 +13,7 @@ from discreet.policy.words import PurgeItemKind
 from discreet.server import ports
 from discreet.server.ports import Head, Job, NaturalKey, Store, Work
 from discreet.server.ports_authority import ItemRow, OrderRow
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import Origin, PolicyRow
 from discreet.server.servicers.authority.covering import Covered, cover
 from discreet.server.servicers.authority.extents import Extent
 from discreet.v1 import audit_pb2, disclosure_pb2
@@ -227,7 +227,9 @@ class Played:
 
 def _publish(work: Work) -> None:
     number = work.head.policy_revision
-    work.publish_policy(number, PolicyRow(number + 1, "c" * 40, "d" * 64, False, b"bundle", work.now))
+    work.policies.publish(
+        number, PolicyRow(number + 1, "c" * 40, "d" * 64, False, b"bundle", work.now), Origin("server")
+    )
 
 
 def _items(order_id: str, covered: Covered) -> list[ItemRow]:

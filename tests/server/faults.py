@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from discreet.policy.facts import FactIds, Facts, RecordFacts
+from discreet.policy.facts import FactIds, Facts, Micros, RecordFacts
 from discreet.server.ports import Adoption, Change, Head, Job, JobOutcome, NaturalKey, Store, Work
 from discreet.server.ports_authority import Look
-from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow
+from discreet.server.ports_policy import Beat, Pin, PolicyName, PolicyRow, Revision, ServerRow
 
 T = TypeVar("T")
 
@@ -110,3 +111,27 @@ class FaultyStore:
     async def policy_row(self, number: int) -> PolicyRow | None:
         await self._pass("policy_row")
         return await self._inside.policy_row(number)
+
+    async def policy_name(self, number: int) -> PolicyName | None:
+        await self._pass("policy_name")
+        return await self._inside.policy_name(number)
+
+    async def revisions(self, before: int | None, limit: int) -> list[Revision]:
+        await self._pass("revisions")
+        return await self._inside.revisions(before, limit)
+
+    async def pins(self) -> tuple[Pin, ...]:
+        await self._pass("pins")
+        return await self._inside.pins()
+
+    async def beat(self, beat: Beat) -> bool:
+        await self._pass("beat")
+        return await self._inside.beat(beat)
+
+    async def servers(self, within: int) -> tuple[Micros, Sequence[ServerRow]]:
+        await self._pass("servers")
+        return await self._inside.servers(within)
+
+    async def server(self, instance: str) -> ServerRow | None:
+        await self._pass("server")
+        return await self._inside.server(instance)

@@ -9,6 +9,7 @@ import pytest
 from discreet.server.errors import PolicyRefused
 from discreet.server.policies.compile import compile_files, compile_row
 from discreet.server.policies.tree import files_of_folder
+from discreet.server.ports_policy import Origin
 from tests.server.support import PolicyRepo, config_of, eventually, in_process
 
 CLAIMS = """\
@@ -65,7 +66,7 @@ async def test_a_server_that_takes_over_another_environment_says_so(place: Path,
         assert row is not None
         other = compile_files(files_of_folder(estate.path), "", True, "rehearsal")
         second = row._replace(number=2, digest=other.snapshot.digest, bundle=other.bundle)
-        assert await running.server.store.change(lambda index: index.publish_policy(1, second)) == 2
+        assert await running.server.store.change(lambda index: index.policies.publish(1, second, Origin("server"))) == 2
 
         async def says_so() -> bool:
             await running.server.policies.at_least(2)

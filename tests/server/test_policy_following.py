@@ -325,13 +325,13 @@ async def test_a_dirty_folder_is_served_and_marked(place: Path, repo: PolicyRepo
 async def test_a_revision_published_elsewhere_is_taken_from_sql(running: Running, repo: PolicyRepo) -> None:
     """F2: what SQL says is in force is what decides, even where this server's own source has not moved."""
     from discreet.server.policies.compile import compile_files
-    from discreet.server.ports_found import PolicyRow
+    from discreet.server.ports_policy import Origin, PolicyRow
 
     await running.lines.collector.put(document("notes/plan", source_label="notes"))
     files = {**POLICY, "sources.yaml": LISTED, "rules.yaml": NOTES_TOO}
     made = compile_files({name: text.encode() for name, text in files.items()}, "f" * 40, dirty=False)
     row = PolicyRow(2, "f" * 40, made.snapshot.digest, False, made.bundle, running.server.clock.wall())
-    assert await running.server.store.change(lambda index: index.publish_policy(1, row)) == 2
+    assert await running.server.store.change(lambda index: index.policies.publish(1, row, Origin("server"))) == 2
     answer = await running.lines.agent.check(
         check(segment("s1", binding("notes/plan")), moment=common_pb2.MOMENT_RETRIEVE)
     )

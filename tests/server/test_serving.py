@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection_pb2  # type: ignore[import-untype
 
 from discreet.policy.token import decode, encode
 from discreet.server.config import TcpListen
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import Origin, PolicyRow
 from discreet.server.stores import open_store
 from discreet.v1 import common_pb2, index_pb2
 from tests.server.faults import FaultyStore
@@ -103,7 +103,7 @@ async def test_a_published_policy_that_does_not_compile_here_withholds(running: 
     """F2: what is in force is not what this server has, and what it has is not what is in force."""
     await running.lines.collector.put(document())
     row = PolicyRow(2, "f" * 40, "e" * 64, False, b"no bundle", running.server.clock.wall())
-    await running.server.store.change(lambda index: index.publish_policy(1, row))
+    await running.server.store.change(lambda index: index.policies.publish(1, row, Origin("server")))
     assert verdicts(await running.lines.agent.check(check())) == [("WITHHOLD", "POLICY_REVISION_CHANGED")]
     assert commit_verdicts(await running.lines.agent.commit(commit())) == [("WITHHOLD", "POLICY_REVISION_CHANGED")]
     assert "does not compile here" in running.log.getvalue()
@@ -116,7 +116,7 @@ async def test_an_operator_can_revoke_while_no_policy_can_be_loaded(place: Path,
     damaged = open_store(str(place / "discreet.db"))
     await damaged.open()
     row = PolicyRow(2, "f" * 40, "e" * 64, False, b"no bundle", running.server.clock.wall())
-    assert await damaged.change(lambda index: index.publish_policy(1, row)) == 2
+    assert await damaged.change(lambda index: index.policies.publish(1, row, Origin("server"))) == 2
     await damaged.close()
     url = f"file://{place / 'nowhere'}"
     async with in_process(config_of(place, url)) as running:

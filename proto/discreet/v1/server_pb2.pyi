@@ -9,6 +9,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +20,34 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Acknowledgement:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AcknowledgementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Acknowledgement.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ACKNOWLEDGEMENT_UNSPECIFIED: _Acknowledgement.ValueType  # 0
+    """Nobody asked."""
+    ACKNOWLEDGEMENT_GIVEN: _Acknowledgement.ValueType  # 1
+    """It acknowledged the state, or a later one."""
+    ACKNOWLEDGEMENT_LEASE_RAN_OUT: _Acknowledgement.ValueType  # 2
+    """It did not, and its lease has run out: no answer under an older state can leave it any more."""
+    ACKNOWLEDGEMENT_PENDING: _Acknowledgement.ValueType  # 3
+    """It did not, and its lease still runs."""
+
+class Acknowledgement(_Acknowledgement, metaclass=_AcknowledgementEnumTypeWrapper):
+    """How a server stands to a state that somebody waits for."""
+
+ACKNOWLEDGEMENT_UNSPECIFIED: Acknowledgement.ValueType  # 0
+"""Nobody asked."""
+ACKNOWLEDGEMENT_GIVEN: Acknowledgement.ValueType  # 1
+"""It acknowledged the state, or a later one."""
+ACKNOWLEDGEMENT_LEASE_RAN_OUT: Acknowledgement.ValueType  # 2
+"""It did not, and its lease has run out: no answer under an older state can leave it any more."""
+ACKNOWLEDGEMENT_PENDING: Acknowledgement.ValueType  # 3
+"""It did not, and its lease still runs."""
+Global___Acknowledgement: _TypeAlias = Acknowledgement  # noqa: Y015
 
 @_typing.final
 class GetServerInfoRequest(_message.Message):
@@ -116,6 +145,10 @@ class GetStatusResponse(_message.Message):
     STORE_FIELD_NUMBER: _builtins.int
     AUDIT_MODE_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
+    SERVERS_FIELD_NUMBER: _builtins.int
+    POLICY_PINNED_FIELD_NUMBER: _builtins.int
+    CACHE_FIELD_NUMBER: _builtins.int
+    CACHE_SILENT_MS_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
     """Names this server process."""
     ready: _builtins.bool
@@ -136,6 +169,12 @@ class GetStatusResponse(_message.Message):
     """"sqlite" or "postgresql"."""
     audit_mode: _builtins.str
     """"required" or "none" for checks, empty where no policy is in force; commits are always recorded."""
+    policy_pinned: _builtins.str
+    """What a rollback pinned out and the ref still points at; empty otherwise. It is refused on purpose, which is no problem."""
+    cache: _builtins.str
+    """"off", "up" or "down": how this process stands with Redis."""
+    cache_silent_ms: _builtins.int
+    """Since when nothing came through the subscription that ought to have, in milliseconds; 0 where all is well or Redis is off."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why not, or what is degraded; sorted."""
@@ -152,6 +191,12 @@ class GetStatusResponse(_message.Message):
     def started_at(self) -> _timestamp_pb2.Timestamp:
         """When this process started, by its own clock."""
 
+    @_builtins.property
+    def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ServerState]:
+        """Every server of the database that lives, or ended or fell silent within the last day; by instance. Empty where the store
+        does not answer.
+        """
+
     def __init__(
         self,
         *,
@@ -167,11 +212,149 @@ class GetStatusResponse(_message.Message):
         store: _builtins.str = ...,
         audit_mode: _builtins.str = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
+        servers: _abc.Iterable[Global___ServerState] | None = ...,
+        policy_pinned: _builtins.str = ...,
+        cache: _builtins.str = ...,
+        cache_silent_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy", "policy_checked_at", b"policy_checked_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_mode", b"audit_mode", "instance", b"instance", "policy", b"policy", "policy_checked_at", b"policy_checked_at", "policy_error", b"policy_error", "policy_error_commit", b"policy_error_commit", "policy_lag_ms", b"policy_lag_ms", "problems", b"problems", "ready", b"ready", "started_at", b"started_at", "store", b"store", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_mode", b"audit_mode", "cache", b"cache", "cache_silent_ms", b"cache_silent_ms", "instance", b"instance", "policy", b"policy", "policy_checked_at", b"policy_checked_at", "policy_error", b"policy_error", "policy_error_commit", b"policy_error_commit", "policy_lag_ms", b"policy_lag_ms", "policy_pinned", b"policy_pinned", "problems", b"problems", "ready", b"ready", "servers", b"servers", "started_at", b"started_at", "store", b"store", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetStatusResponse: _TypeAlias = GetStatusResponse  # noqa: Y015
+
+@_typing.final
+class ServerState(_message.Message):
+    """One server process as the database knows it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCE_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    LIVE_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    POLICY_LAG_MS_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    STARTED_AT_FIELD_NUMBER: _builtins.int
+    SEEN_AT_FIELD_NUMBER: _builtins.int
+    LEASE_MS_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
+    ACKNOWLEDGEMENT_FIELD_NUMBER: _builtins.int
+    instance: _builtins.str
+    """Names the process."""
+    version: _builtins.str
+    """The version of its program."""
+    live: _builtins.bool
+    """True while its lease runs: it told the database of itself within that time, and has not ended."""
+    token: _builtins.str
+    """The state that it acknowledged: no answer that it sends from then on is made under an older one."""
+    environment: _builtins.str
+    """As it is told; empty where the set declares none."""
+    policy_lag_ms: _builtins.int
+    """As in its own status, when it last told of itself. Milliseconds."""
+    problem: _builtins.str
+    """As in its own status: what is wrong, the first of it."""
+    lease_ms: _builtins.int
+    """How long after its read of the state an answer may leave it. Milliseconds."""
+    ended: _builtins.bool
+    """Whether it said that it ended."""
+    acknowledgement: Global___Acknowledgement.ValueType
+    """WaitForServers alone: whether it counts as safe, by its acknowledgement or since its lease has run out."""
+    @_builtins.property
+    def policy(self) -> _common_pb2.PolicyRevision:
+        """The revision that it decides under; unset where it has none."""
+
+    @_builtins.property
+    def started_at(self) -> _timestamp_pb2.Timestamp:
+        """When it started, by the database's clock."""
+
+    @_builtins.property
+    def seen_at(self) -> _timestamp_pb2.Timestamp:
+        """When it last told of itself, by the database's clock."""
+
+    def __init__(
+        self,
+        *,
+        instance: _builtins.str = ...,
+        version: _builtins.str = ...,
+        live: _builtins.bool = ...,
+        token: _builtins.str = ...,
+        policy: _common_pb2.PolicyRevision | None = ...,
+        environment: _builtins.str = ...,
+        policy_lag_ms: _builtins.int = ...,
+        problem: _builtins.str = ...,
+        started_at: _timestamp_pb2.Timestamp | None = ...,
+        seen_at: _timestamp_pb2.Timestamp | None = ...,
+        lease_ms: _builtins.int = ...,
+        ended: _builtins.bool = ...,
+        acknowledgement: Global___Acknowledgement.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy", "seen_at", b"seen_at", "started_at", b"started_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledgement", b"acknowledgement", "ended", b"ended", "environment", b"environment", "instance", b"instance", "lease_ms", b"lease_ms", "live", b"live", "policy", b"policy", "policy_lag_ms", b"policy_lag_ms", "problem", b"problem", "seen_at", b"seen_at", "started_at", b"started_at", "token", b"token", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServerState: _TypeAlias = ServerState  # noqa: Y015
+
+@_typing.final
+class WaitForServersRequest(_message.Message):
+    """What is waited for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The state, as a change was answered with it. Required."""
+    timeout_ms: _builtins.int
+    """How long at most, 1 to 60,000 milliseconds; 0: 10,000. Never beyond the call's deadline."""
+    def __init__(
+        self,
+        *,
+        token: _builtins.str = ...,
+        timeout_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["timeout_ms", b"timeout_ms", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WaitForServersRequest: _TypeAlias = WaitForServersRequest  # noqa: Y015
+
+@_typing.final
+class WaitForServersResponse(_message.Message):
+    """How far the servers are."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REACHED_FIELD_NUMBER: _builtins.int
+    SERVERS_FIELD_NUMBER: _builtins.int
+    WAITED_MS_FIELD_NUMBER: _builtins.int
+    reached: _builtins.bool
+    """True where none is PENDING."""
+    waited_ms: _builtins.int
+    """For how long the call waited. Milliseconds."""
+    @_builtins.property
+    def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ServerState]:
+        """Every server that was live when the wait began or came up during it, by instance."""
+
+    def __init__(
+        self,
+        *,
+        reached: _builtins.bool = ...,
+        servers: _abc.Iterable[Global___ServerState] | None = ...,
+        waited_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reached", b"reached", "servers", b"servers", "waited_ms", b"waited_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WaitForServersResponse: _TypeAlias = WaitForServersResponse  # noqa: Y015

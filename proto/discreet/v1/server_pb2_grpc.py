@@ -45,6 +45,11 @@ class ServerServiceStub:
                 request_serializer=discreet_dot_v1_dot_server__pb2.GetStatusRequest.SerializeToString,
                 response_deserializer=discreet_dot_v1_dot_server__pb2.GetStatusResponse.FromString,
                 _registered_method=True)
+        self.WaitForServers = channel.unary_unary(
+                '/discreet.v1.ServerService/WaitForServers',
+                request_serializer=discreet_dot_v1_dot_server__pb2.WaitForServersRequest.SerializeToString,
+                response_deserializer=discreet_dot_v1_dot_server__pb2.WaitForServersResponse.FromString,
+                _registered_method=True)
 
 
 class ServerServiceServicer:
@@ -65,6 +70,15 @@ class ServerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WaitForServers(self, request, context):
+        """Waits until no server can answer under a state older than that of a token: each live one has acknowledged it, or its
+        lease has run out. Not every server did in time: OK, with `reached` false. FAILED_PRECONDITION for a token of another
+        database, or ahead of it. Any role but agent and holder.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ServerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +91,11 @@ def add_ServerServiceServicer_to_server(servicer, server):
                     servicer.GetStatus,
                     request_deserializer=discreet_dot_v1_dot_server__pb2.GetStatusRequest.FromString,
                     response_serializer=discreet_dot_v1_dot_server__pb2.GetStatusResponse.SerializeToString,
+            ),
+            'WaitForServers': grpc.unary_unary_rpc_method_handler(
+                    servicer.WaitForServers,
+                    request_deserializer=discreet_dot_v1_dot_server__pb2.WaitForServersRequest.FromString,
+                    response_serializer=discreet_dot_v1_dot_server__pb2.WaitForServersResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +153,33 @@ class ServerService:
             '/discreet.v1.ServerService/GetStatus',
             discreet_dot_v1_dot_server__pb2.GetStatusRequest.SerializeToString,
             discreet_dot_v1_dot_server__pb2.GetStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WaitForServers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/discreet.v1.ServerService/WaitForServers',
+            discreet_dot_v1_dot_server__pb2.WaitForServersRequest.SerializeToString,
+            discreet_dot_v1_dot_server__pb2.WaitForServersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,11 @@ class ServerServiceStub:
     """Version and level of the API, and the caller as the server knows it. Reads no store."""
     GetStatus: _grpc.UnaryUnaryMultiCallable[_server_pb2.GetStatusRequest, _server_pb2.GetStatusResponse]
     """Readiness and all that is degraded. A lost store is a problem in the answer, not an error."""
+    WaitForServers: _grpc.UnaryUnaryMultiCallable[_server_pb2.WaitForServersRequest, _server_pb2.WaitForServersResponse]
+    """Waits until no server can answer under a state older than that of a token: each live one has acknowledged it, or its
+    lease has run out. Not every server did in time: OK, with `reached` false. FAILED_PRECONDITION for a token of another
+    database, or ahead of it. Any role but agent and holder.
+    """
 
 @_typing.type_check_only
 class ServerServiceAsyncStub(ServerServiceStub):
@@ -47,6 +52,11 @@ class ServerServiceAsyncStub(ServerServiceStub):
     """Version and level of the API, and the caller as the server knows it. Reads no store."""
     GetStatus: _aio.UnaryUnaryMultiCallable[_server_pb2.GetStatusRequest, _server_pb2.GetStatusResponse]  # type: ignore[assignment]
     """Readiness and all that is degraded. A lost store is a problem in the answer, not an error."""
+    WaitForServers: _aio.UnaryUnaryMultiCallable[_server_pb2.WaitForServersRequest, _server_pb2.WaitForServersResponse]  # type: ignore[assignment]
+    """Waits until no server can answer under a state older than that of a token: each live one has acknowledged it, or its
+    lease has run out. Not every server did in time: OK, with `reached` false. FAILED_PRECONDITION for a token of another
+    database, or ahead of it. Any role but agent and holder.
+    """
 
 class ServerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Asked by any caller."""
@@ -66,5 +76,16 @@ class ServerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_server_pb2.GetStatusResponse, _abc.Awaitable[_server_pb2.GetStatusResponse]]:
         """Readiness and all that is degraded. A lost store is a problem in the answer, not an error."""
+
+    @_abc_1.abstractmethod
+    def WaitForServers(
+        self,
+        request: _server_pb2.WaitForServersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_server_pb2.WaitForServersResponse, _abc.Awaitable[_server_pb2.WaitForServersResponse]]:
+        """Waits until no server can answer under a state older than that of a token: each live one has acknowledged it, or its
+        lease has run out. Not every server did in time: OK, with `reached` false. FAILED_PRECONDITION for a token of another
+        database, or ahead of it. Any role but agent and holder.
+        """
 
 def add_ServerServiceServicer_to_server(servicer: ServerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

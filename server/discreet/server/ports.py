@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from discreet.policy.facts import FactIds, Facts, GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.server.ports_authority import AuthorityWork, Look, PurgeWork
-from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow
+from discreet.server.ports_policy import PolicyStore, PolicyWork
 
 T = TypeVar("T")
 
@@ -244,6 +245,11 @@ class Work(Protocol):
         """Holders and purge orders."""
         ...
 
+    @property
+    def policies(self) -> PolicyWork:
+        """Policy revisions, pins, servers."""
+        ...
+
     def record(self, tenant: str, ref: Ref) -> RecordFacts | None:
         """The latest revision of a record version."""
         ...
@@ -291,16 +297,12 @@ class Work(Protocol):
         """Ends all standing grants of the key; returns how many."""
         ...
 
-    def publish_policy(self, expected: int, row: PolicyRow) -> int | None:
-        """Publishes a revision if the one in force is still `expected`; returns its number, or None."""
-        ...
-
     def audit(self, record: AuditRecord) -> None:
         """Adds an audit row to this transaction."""
         ...
 
 
-class Store(Protocol):
+class Store(PolicyStore, Protocol):
     """The one authority. All methods raise StoreError where it cannot answer within its time limits."""
 
     @property
@@ -379,8 +381,4 @@ class Store(Protocol):
         self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
     ) -> list[AuditHit]:
         """Decisions that match, newest first, before the cursor."""
-        ...
-
-    async def policy_row(self, number: int) -> PolicyRow | None:
-        """A published revision; 0: the one in force."""
         ...

@@ -1,4 +1,4 @@
-"""What the store's queries ask for and find: decisions, grants, policy revisions. Part of `discreet.server.ports`."""
+"""What the store's queries ask for and find: decisions and grants. Part of `discreet.server.ports`."""
 
 from typing import NamedTuple
 
@@ -29,17 +29,6 @@ class AuditHit(NamedTuple):
     position: tuple[int, int, int]
     decision_id: str
     body: bytes
-
-
-class PolicyRow(NamedTuple):
-    """A published policy revision with its canonical bundle."""
-
-    number: int
-    commit: str
-    digest: str
-    dirty: bool
-    bundle: bytes
-    published_at: Micros
 
 
 class GrantRow(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import Origin, PolicyRow
 from discreet.v1 import authority_pb2, index_pb2, purge_pb2
 from tests.server.authority.acts import SAID, TICKETED, ahead, freeze, hold, revoke, standing
 from tests.server.support import POLICY, PolicyRepo, Running, document
@@ -83,7 +83,7 @@ async def test_records_decide_while_no_policy_is_in_force(running: Running) -> N
 async def test_a_server_that_is_behind_the_policy_refuses_no_label_for_good(running: Running) -> None:
     """B8: a label that a later revision may declare is neither taken nor said not to be there."""
     row = PolicyRow(2, "f" * 40, "e" * 64, False, b"no bundle", running.server.clock.wall())
-    assert await running.server.store.change(lambda index: index.publish_policy(1, row)) == 2
+    assert await running.server.store.change(lambda index: index.policies.publish(1, row, Origin("server"))) == 2
     for request in asking("new-source"):
         error = await running.lines.operator.refused(request)
         assert (error.code().name, "repeat the call" in (error.details() or "")) == ("UNAVAILABLE", True)

@@ -10,7 +10,7 @@ from discreet.policy.compile import compile_set
 from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem, quoted
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.testing import CaseResult, run_tests
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import PolicyRow
 
 
 class TestsFailed(PolicyProblems):

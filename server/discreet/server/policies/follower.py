@@ -26,7 +26,7 @@ from discreet.server.policies.compile import Compiled, TestsFailed, compile_file
 from discreet.server.policies.errors import Cause, SourceRefused, SourceUnavailable
 from discreet.server.policies.sources import Source, Target
 from discreet.server.ports import Clock, Store, StoreError, Work
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import Origin, PolicyRow
 
 PUBLISH_TRIES_MAX = 8
 START_WAIT_S = 5.0
@@ -167,7 +167,7 @@ class Policies:
 
         def work(index: Work) -> int | None:
             row = PolicyRow(expected + 1, snapshot.commit, snapshot.digest, snapshot.dirty, compiled.bundle, index.now)
-            number = index.publish_policy(expected, row)
+            number = index.policies.publish(expected, row, Origin(PUBLISHER, self._source.shown))
             if number is not None:
                 detail = f"revision {number}, commit {snapshot.commit or 'none'}, digest {snapshot.digest}"
                 change = Change("PublishPolicy", seq=index.head.seq, detail=detail)

@@ -15,7 +15,9 @@ import sqlalchemy as sa
 
 from discreet.policy.facts import FactIds, Facts, Micros
 from discreet.server.ports import Head, Job, JobOutcome, StoreError, Work
+from discreet.server.ports_policy import Beat
 from discreet.server.stores.chain import Chain
+from discreet.server.stores.policies import BEAT, BEAT_COLUMNS, beat_values
 from discreet.server.stores.postgres_change import Changing
 from discreet.server.stores.postgres_connect import Address, Kind, cause, parse_address, plain
 from discreet.server.stores.postgres_fetch import read_facts
@@ -35,6 +37,10 @@ QUERYING = 2
 HEAD = (
     "SELECT epoch, seq, changed_seq, policy_revision, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
     " FROM authority WHERE one = 1"
+)
+_CLOCK = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
+_BEAT = BEAT.format(
+    values=", ".join(_CLOCK if name in {"started_at", "seen_at"} else f"%({name})s" for name in BEAT_COLUMNS)
 )
 
 
@@ -68,6 +74,7 @@ class PostgresStore(Reading):
         await parts.head.close()
         await parts.head_line.close()
         await parts.facts.close()
+        await parts.beats.close()
         await asyncio.to_thread(parts.close_threads)
 
     async def head(self) -> Head:
@@ -90,6 +97,10 @@ class PostgresStore(Reading):
         parts = self._open()
         return await asyncio.get_running_loop().run_in_executor(parts.changer, parts.changing.run, work)
 
+    async def beat(self, beat: Beat) -> bool:
+        """Writes what a server tells of itself; False where another live one has its name."""
+        return await self._open().beats.run(lambda connection: _beat(connection, beat))
+
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
         parts = self._open()
         return await asyncio.get_running_loop().run_in_executor(parts.readers, _ask, parts.engine, ask)
@@ -109,6 +120,7 @@ class _Parts(NamedTuple):
     head: SharedRead[Head]
     head_line: Lines
     facts: Lines
+    beats: Lines
     groups: tuple[Group, Group]
     lanes: tuple[Lane, Lane]
     changing: Changing
@@ -131,6 +143,7 @@ def _build(address: Address, chains: Sequence[Chain]) -> _Parts:
         head=SharedRead(lambda: head_line.run(_read_head)),
         head_line=head_line,
         facts=Lines(address, Kind.READER, FETCHING),
+        beats=Lines(address, Kind.RECORDER, 1),
         groups=groups,
         lanes=(Lane(groups[0].record), Lane(groups[1].record)),
         changing=Changing(address, chains[2]),
@@ -145,6 +158,10 @@ async def _read_head(connection: psycopg.AsyncConnection) -> Head:
     if row is None:
         raise StoreError("the authority row is missing")
     return Head(*row)
+
+
+async def _beat(connection: psycopg.AsyncConnection, beat: Beat) -> bool:
+    return (await connection.execute(_BEAT, beat_values(beat, None))).rowcount > 0
 
 
 def _ask(engine: sa.Engine, ask: Callable[[sa.Connection], T]) -> T:

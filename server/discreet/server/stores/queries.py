@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from discreet.policy.facts import Micros, PrincipalGrants, RecordFacts, Standing
 from discreet.server.ports import Change, ChangeKind, Head, NaturalKey
-from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow
 from discreet.server.stores import tables
 from discreet.server.stores.rows import RECORD_COLUMNS, STANDING_COLUMNS, grant_facts, record_facts, standing_of
 
@@ -175,17 +175,6 @@ def list_grants(
         wanted = wanted.where(sa.tuple_(*key) > place)
     rows = connection.execute(wanted.order_by(*key).limit(limit))
     return [GrantRow(row[0], grant_facts(row[1:6]), bool(row[6])) for row in rows]
-
-
-def policy_row(connection: sa.Connection, number: int) -> PolicyRow | None:
-    """A published revision; 0: the one in force."""
-    policy = tables.policy_revision.c
-    columns = (policy.number, policy.commit_id, policy.digest, policy.dirty, policy.bundle, policy.published_at)
-    in_force = sa.select(tables.authority.c.policy_revision).scalar_subquery()
-    row = connection.execute(sa.select(*columns).where(policy.number == (number or in_force))).first()
-    if row is None:
-        return None
-    return PolicyRow(row.number, row.commit_id, row.digest, bool(row.dirty), bytes(row.bundle), row.published_at)
 
 
 def find_decisions(

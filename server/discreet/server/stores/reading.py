@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from discreet.policy.facts import Micros, RecordFacts
 from discreet.server.ports import Adoption, Change, NaturalKey
 from discreet.server.ports_authority import Look
-from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow, PolicyRow
-from discreet.server.stores import adoptions, queries
+from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow
+from discreet.server.ports_policy import Pin, PolicyName, PolicyRow, Revision, ServerRow
+from discreet.server.stores import adoptions, policies, queries
 from discreet.server.stores.looking import SqlLook
 
 T = TypeVar("T")
@@ -71,4 +72,29 @@ class Reading(ABC):
 
     async def policy_row(self, number: int) -> PolicyRow | None:
         """A published revision; 0: the one in force."""
-        return await self._query(lambda connection: queries.policy_row(connection, number))
+        return await self._query(lambda connection: policies.policy_row(connection, number))
+
+    async def policy_name(self, number: int) -> PolicyName | None:
+        """A published revision without its bundle; 0: the one in force."""
+        return await self._query(lambda connection: policies.policy_name(connection, number))
+
+    async def revisions(self, before: int | None, limit: int) -> list[Revision]:
+        """Published revisions, newest first, below the given number."""
+        return await self._query(lambda connection: policies.revisions(connection, before, limit))
+
+    async def pins(self) -> tuple[Pin, ...]:
+        """What is pinned out, newest first."""
+        return await self._query(policies.pins)
+
+    async def servers(self, within: int) -> tuple[Micros, Sequence[ServerRow]]:
+        """The database's clock, and the servers seen within so many microseconds before it, by instance."""
+
+        def ask(connection: sa.Connection) -> tuple[Micros, Sequence[ServerRow]]:
+            now = self._time(connection)
+            return now, policies.servers(connection, now - within)
+
+        return await self._query(ask)
+
+    async def server(self, instance: str) -> ServerRow | None:
+        """The last that is known of a server of that name."""
+        return await self._query(lambda connection: policies.server(connection, instance))

@@ -24,8 +24,10 @@ from discreet.server.ports import (
     StoreError,
     Work,
 )
+from discreet.server.ports_policy import Beat
 from discreet.server.stores import queries
 from discreet.server.stores.chain import Chain
+from discreet.server.stores.policies import BEAT, BEAT_COLUMNS, beat_values
 from discreet.server.stores.reading import Reading
 from discreet.server.stores.schema import prepare
 from discreet.server.stores.sqlite_connect import HEAD_BUSY_TIMEOUT_MS, alchemy, indexer, owner, reader, recorder
@@ -37,6 +39,8 @@ from discreet.server.stores.work import SqlWork
 from discreet.server.stores.writers import enrol
 
 T = TypeVar("T")
+
+_BEAT = BEAT.format(values=", ".join(f":{name}" for name in BEAT_COLUMNS))
 
 READERS = 2
 """Threads that read. More would only wait for the interpreter."""
@@ -115,6 +119,10 @@ class SqliteStore(Reading):
         """Runs `work` in one index transaction."""
         return await self._writing().change(work)
 
+    async def beat(self, beat: Beat) -> bool:
+        """Writes what a server tells of itself; False where another live one has its name."""
+        return await self._writing().beat(beat)
+
     async def _query(self, ask: Callable[[sa.Connection], T]) -> T:
         return await self._reading().run(lambda raw, connection: _in_one_state(raw, lambda: ask(connection)))
 
@@ -172,6 +180,13 @@ class _Lanes:
         if link is not None:
             self._chain.moved(link)
         return result
+
+    def beat(self, beat: Beat) -> bool:
+        """Writes what a server tells of itself; False where another live one has its name."""
+        try:
+            return self._recording.execute(_BEAT, beat_values(beat, self._wall())).rowcount > 0
+        except sqlite3.Error as error:
+            raise StoreError(f"the server's state could not be written: {error}") from error
 
     def close(self) -> None:
         """Closes both; the last one to close folds the write-ahead log into the file."""

@@ -8,9 +8,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from discreet.server.ports import Job, JobOutcome, OutcomeUnknown, StoreError, Work
+from discreet.server.ports_policy import Beat
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -33,6 +34,10 @@ class Lanes(Protocol):
         """Runs an index change in a transaction of its own."""
         ...
 
+    def beat(self, beat: Beat) -> bool:
+        """Writes what a server tells of itself, in a transaction of its own."""
+        ...
+
 
 @dataclass(slots=True)
 class _Recording:
@@ -41,8 +46,8 @@ class _Recording:
 
 
 @dataclass(slots=True)
-class _Changing:
-    work: Callable[[Work], Any]
+class _Running:
+    run: Callable[[], Any]
     future: asyncio.Future[Any]
 
 
@@ -54,7 +59,7 @@ class WriterThread:
 
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
-        self._waiting: deque[_Recording | _Changing] = deque()
+        self._waiting: deque[_Recording | _Running] = deque()
         self._wake = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="discreet-writer", daemon=True)
@@ -68,8 +73,15 @@ class WriterThread:
 
     async def change(self, work: Callable[[Work], T]) -> T:
         """What `work` returned, once its changes are durable."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._enqueue(_Changing(work, future))
+        return cast(T, await self._ran(lambda: self._lanes.change(work)))
+
+    async def beat(self, beat: Beat) -> bool:
+        """Whether it was written: see the port."""
+        return cast(bool, await self._ran(lambda: self._lanes.beat(beat)))
+
+    async def _ran(self, run: Callable[[], Any]) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._enqueue(_Running(run, future))
         return await future
 
     def stop(self) -> None:
@@ -79,7 +91,7 @@ class WriterThread:
             self._wake.notify()
         self._thread.join()
 
-    def _enqueue(self, item: _Recording | _Changing) -> None:
+    def _enqueue(self, item: _Recording | _Running) -> None:
         with self._wake:
             if self._stopping:
                 raise StoreError("the store is closed")
@@ -96,7 +108,7 @@ class WriterThread:
                 if not self._waiting:
                     return
                 first = self._waiting.popleft()
-                group = [first] if isinstance(first, _Changing) else [first, *self._more(len(first.jobs))]
+                group = [first] if isinstance(first, _Running) else [first, *self._more(len(first.jobs))]
             _deliver(self._answers(group))
 
     def _more(self, size: int) -> list[_Recording]:
@@ -111,13 +123,13 @@ class WriterThread:
             more.append(item)
         return more
 
-    def _answers(self, group: Sequence[_Recording | _Changing]) -> list[_Answer]:
+    def _answers(self, group: Sequence[_Recording | _Running]) -> list[_Answer]:
         wanted = [item for item in group if not item.future.cancelled()]
         recordings = [item for item in wanted if isinstance(item, _Recording)]
         answers = self._recorded(recordings) if recordings else []
         for item in wanted:
-            if isinstance(item, _Changing):
-                answers.append((item.future, *_attempt(self._lanes.change, item.work)))
+            if isinstance(item, _Running):
+                answers.append((item.future, *_attempt(_call, item.run)))
         return answers
 
     def _recorded(self, recordings: Sequence[_Recording]) -> list[_Answer]:
@@ -132,6 +144,10 @@ class WriterThread:
             failed = next((outcome for outcome in mine if isinstance(outcome, StoreError)), None)
             answers.append((item.future, mine, failed))
         return answers
+
+
+def _call(run: Callable[[], R]) -> R:
+    return run()
 
 
 def _attempt(run: Callable[[A], R], given: A) -> tuple[R | None, BaseException | None]:

@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from discreet.server.stores import tables_authority
+from discreet.server.stores import tables_authority, tables_policy
 from discreet.server.stores.metadata import Id, metadata
 
 authority = Table(
@@ -289,21 +289,24 @@ audit_decision_label = Table(
     sqlite_with_rowid=False,
 )
 
-RECORDING_INSERTS = frozenset(
-    table.name
-    for table in (
-        ledger,
-        ledger_root,
-        tables_authority.ledger_shown,
-        audit_link,
-        audit_row,
-        audit_decision,
-        audit_decision_record,
-        audit_decision_label,
+RECORDING_INSERTS = (
+    frozenset(
+        table.name
+        for table in (
+            ledger,
+            ledger_root,
+            tables_authority.ledger_shown,
+            audit_link,
+            audit_row,
+            audit_decision,
+            audit_decision_record,
+            audit_decision_label,
+        )
     )
+    | tables_policy.RECORDING_INSERTS
 )
 """What a recording connection may insert into (A13)."""
-RECORDING_UPDATES = {"authority": ("seq",)}
+RECORDING_UPDATES = {"authority": ("seq",), **tables_policy.RECORDING_UPDATES}
 
 AUDIT_INSERTS = frozenset(name for name in RECORDING_INSERTS if name.startswith("audit_"))
 
@@ -312,6 +315,7 @@ INDEX_INSERTS = (
         table.name for table in (change, record_revision, record_latest, record_root, grant_event, policy_revision)
     )
     | tables_authority.INDEX_INSERTS
+    | tables_policy.INDEX_INSERTS
     | AUDIT_INSERTS
 )
 """What an index change may insert into."""

@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from discreet.policy.facts import GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.server.ports import AuditRecord, ChangeKind, Head
 from discreet.server.ports_authority import AuthorityWork, PurgeWork
-from discreet.server.ports_found import PolicyRow
+from discreet.server.ports_policy import PolicyWork
 from discreet.server.stores import tables
 from discreet.server.stores.authority_work import SqlAuthority
 from discreet.server.stores.chain import Chain
+from discreet.server.stores.policies import SqlPolicies
 from discreet.server.stores.purge_work import SqlPurges
 from discreet.server.stores.queries import BY_REF, CURRENT, principal_grants
 from discreet.server.stores.rows import RECORD_COLUMNS, canonical, record_facts, record_row
@@ -68,6 +69,7 @@ class SqlWork:
         self._by_ref = BY_REF[connection.dialect.name]
         self._authority = SqlAuthority(self._on)
         self._purges = SqlPurges(self._on)
+        self._policies = SqlPolicies(self._on)
 
     @property
     def now(self) -> Micros:
@@ -88,6 +90,11 @@ class SqlWork:
     def purges(self) -> PurgeWork:
         """Holders and purge orders."""
         return self._purges
+
+    @property
+    def policies(self) -> PolicyWork:
+        """Policy revisions, pins, servers."""
+        return self._policies
 
     def record(self, tenant: str, ref: Ref) -> RecordFacts | None:
         """The latest revision of a record version."""
@@ -200,19 +207,6 @@ class SqlWork:
             "grant_event", [_grant_row(tenant, principal_id, scope, grant.generation) | end for grant in standing]
         )
         return len(standing)
-
-    def publish_policy(self, expected: int, row: PolicyRow) -> int | None:
-        """Publishes a revision if the one in force is still `expected`; returns its number, or None."""
-        if self._on.head.policy_revision != expected:
-            return None
-        seq = self._on.fact()
-        self._on.changed(ChangeKind.POLICY, "", {"": seq})
-        self._on.head = self._on.head._replace(policy_revision=expected + 1)
-        policy = {"number": expected + 1, "commit_id": row.commit, "digest": row.digest, "dirty": row.dirty}
-        self._on.insert(
-            "policy_revision", [policy | {"bundle": row.bundle, "published_at": row.published_at, "seq": seq}]
-        )
-        return expected + 1
 
     def audit(self, record: AuditRecord) -> None:
         """Adds an audit row to this transaction."""
