@@ -23,6 +23,7 @@ from discreet.server.logs import Log, make_log
 from discreet.server.metrics import CallCounts, Metrics
 from discreet.server.metrics.exposing import Exposing
 from discreet.server.metrics.standing import Standing
+from discreet.server.policies.bundles import Bundles, NoCache
 from discreet.server.policies.errors import SourceRefused
 from discreet.server.policies.follower import Policies
 from discreet.server.policies.sources import source_of
@@ -69,6 +70,7 @@ class Server:
         self.metrics_address = ""
         """HOST:PORT of /metrics; empty where nobody asked for it."""
         self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts)
+        self.bundles = Bundles(self.store, NoCache())
         self.policies = self._policies()
         self.methods: Methods | None = None
         self._high_water = HighWater(config.state_dir)
@@ -84,7 +86,7 @@ class Server:
             source = source_of(self.config)
         except SourceRefused as error:
             raise PolicyRefused(str(error)) from None
-        return Policies(source, self.store, self.clock, self.log, self.instance, self.config.environment)
+        return Policies(source, self.bundles, self.store, self.clock, self.log, self.instance, self.config.environment)
 
     async def start(self) -> None:
         """Serves once it returns. StartRefused says what cannot be served; nothing is left behind then."""

@@ -22,6 +22,7 @@ from discreet.server.calls import Call, new_id
 from discreet.server.errors import PolicyRefused
 from discreet.server.logs import Log
 from discreet.server.policies.aside import aside
+from discreet.server.policies.bundles import Bundles
 from discreet.server.policies.compile import Compiled, TestsFailed, compile_files, compile_row
 from discreet.server.policies.errors import Cause, SourceRefused, SourceUnavailable
 from discreet.server.policies.sources import Source, Target
@@ -55,9 +56,11 @@ class Policies:
     """Holds the snapshot in force and keeps it up to date."""
 
     def __init__(
-        self, source: Source, store: Store, clock: Clock, log: Log, instance: str, environment: str = ""
-    ) -> None:
+        self, source: Source, bundles: Bundles, store: Store, clock: Clock, log: Log, instance: str,
+        environment: str = "",
+    ) -> None:  # fmt: skip
         self._source = source
+        self._bundles = bundles
         self._store = store
         self._clock = clock
         self._log = log
@@ -153,7 +156,7 @@ class Policies:
         """The number that the set is in force under. What is in force already keeps its number."""
         wanted = compiled.snapshot
         for _ in range(PUBLISH_TRIES_MAX):
-            row = await self._store.policy_row(0)
+            row = await self._store.policy_name(0)
             if row is not None and (row.commit, row.digest, row.dirty) == (wanted.commit, wanted.digest, wanted.dirty):
                 return row.number
             number = await self._store.change(self._publication(row.number if row is not None else 0, compiled))
@@ -205,8 +208,11 @@ class Policies:
         async with self._lock:
             if self.snapshot is not None and self.snapshot.number >= max(number, 1):
                 return
-            row = await self._store.policy_row(0)
-            if row is None or (self.snapshot is not None and self.snapshot.number >= row.number):
+            name = await self._store.policy_name(0)
+            if name is None or (self.snapshot is not None and self.snapshot.number >= name.number):
+                return
+            row = await self._bundles.row(name)
+            if row is None:
                 return
             try:
                 compiled = await aside(compile_row, row)
