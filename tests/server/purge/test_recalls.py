@@ -121,6 +121,13 @@ async def test_a_recall_whose_post_failed_is_posted_again(stage: Scene) -> None:
         await stage.hold()
         await until(hook, 2)
         assert posted(hook) == [(order, 2)]
+
+        async def noted() -> bool:
+            postings = await stage.running.server.store.look(lambda look: look.purges.postings())
+            return [one.failures for one in postings] == [1]
+
+        # The pause counts from when the failure is written down.
+        await eventually(noted, WAIT_S)
         hook.answer = lambda _: (202, b"")
         stage.later(6)
         await until(hook, 3)
