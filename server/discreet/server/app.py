@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Literal
 
+from discreet.server.bell import Bell
 from discreet.server.calls import new_id
 from discreet.server.clock import SystemClock
 from discreet.server.config import ServerConfig
@@ -38,7 +39,10 @@ from discreet.server.wire.health import Health
 from discreet.server.wire.listeners import Listeners
 
 WATCH_S = 0.5
-"""How often the server looks at its own state: the store, the policy revision in force, health."""
+"""How often the server looks at its own state: the store, the policy revision in force, health.
+
+It looks at once where the bell rings, and so often where no bell can be heard.
+"""
 
 LAST_MARK_S = 1.0
 """How long the last reading of the order may take when the server stops."""
@@ -70,7 +74,8 @@ class Server:
         self.metrics_address = ""
         """HOST:PORT of /metrics; empty where nobody asked for it."""
         self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts)
-        self.bundles = Bundles(self.store, NoCache())
+        self.bell = Bell()
+        self.bundles = Bundles(self.store, NoCache(), self.bell)
         self.policies = self._policies()
         self.methods: Methods | None = None
         self._high_water = HighWater(config.state_dir)
@@ -94,6 +99,7 @@ class Server:
         try:
             head, adoptions = await self._open()
             self._high_water.admit(head, adoptions)
+            self.bundles.cache.start(head.epoch)
             await self.policies.start()
             reader = FactReader(self.store, head)
             self.methods = self._methods(reader)
@@ -102,6 +108,7 @@ class Server:
             await self.listeners.start(self.edge, self.health, self.methods.unary, self.methods.streams)
         except BaseException:
             await self._exposing.stop()
+            await self.bundles.cache.stop()
             await self.listeners.stop(0)
             self.listeners.release()
             with contextlib.suppress(StoreError):
@@ -116,7 +123,7 @@ class Server:
     def _methods(self, reader: FactReader) -> Methods:
         return Methods(
             self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
-            self.problems, self._counts,
+            self.problems, self._counts, self.bell.ring,
         )  # fmt: skip
 
     async def _expose(self, reader: FactReader, methods: Methods) -> None:
@@ -149,13 +156,16 @@ class Server:
 
     async def _watch(self, reader: FactReader) -> None:
         """Keeps health true, and takes over what other servers publish, without waiting for a call to notice."""
+        ear, loop, mark_due = self.bell.ear(), asyncio.get_running_loop(), 0.0
         while True:
             try:
                 async with asyncio.timeout(self.config.store_timeout_s):
                     head = await reader.heads.read()
                     await self.policies.at_least(head.policy_revision)
                 self._note_store(answers=True)
-                await self._keep_mark(head)
+                if loop.time() >= mark_due:  # each is a write to the disk: as often as without a bell
+                    await self._keep_mark(head)
+                    mark_due = loop.time() + WATCH_S
                 if self.methods is not None:
                     self.methods.purging.tide.moved(head.seq)
             except DatabaseChanged as error:
@@ -164,7 +174,7 @@ class Server:
             except (StoreError, TimeoutError) as error:
                 self._note_store(answers=False, why=type(error).__name__)
             await self._set_health()
-            await asyncio.sleep(WATCH_S)
+            await ear.wait(WATCH_S)
 
     async def _keep_mark(self, head: Head) -> None:
         """The mark that a later start compares with. Where it cannot be kept, status says so and serving goes on."""
@@ -241,6 +251,7 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.bundles.cache.stop()
         await self._exposing.stop()
         self.listeners.release()
         with contextlib.suppress(StoreError, TimeoutError):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
-from typing import Protocol
 
+from discreet.server.bell import Bell
 from discreet.server.ports import Store
+from discreet.server.ports_cache import BundleCache, CacheCounts, CacheState
 from discreet.server.ports_policy import PolicyName, PolicyRow
 
 
@@ -21,45 +22,40 @@ class Layer(StrEnum):
     STORE = "store"
 
 
-class BundleCache(Protocol):
-    """A copy of bundles, and a bell, that may be lost, slow, or wrong at any time. Its methods raise nothing."""
-
-    async def get(self, digest: str) -> bytes | None:
-        """What it holds under that digest, right or wrong; None where it holds nothing or does not answer soon."""
-        ...
-
-    async def put(self, digest: str, bundle: bytes) -> None:
-        """Keeps a bundle, if it can."""
-        ...
-
-    async def ring(self) -> None:
-        """Tells every server of the database that something changed, if it can."""
-        ...
-
-
 class NoCache:
     """Where none is configured."""
+
+    state = CacheState.OFF
+    silent_ms = 0
+
+    def __init__(self) -> None:
+        self.counts = CacheCounts()
 
     async def get(self, digest: str) -> bytes | None:
         """Nothing."""
         return None
 
-    async def put(self, digest: str, bundle: bytes) -> None:
+    def put(self, digest: str, bundle: bytes) -> None:
         """Keeps nothing."""
 
-    async def ring(self) -> None:
-        """Tells nobody."""
+    def published(self, name: PolicyName, bundle: bytes) -> None:
+        """Keeps nothing."""
+
+    def start(self, epoch: str) -> None:
+        """Begins nothing."""
+
+    async def stop(self) -> None:
+        """Nothing to end."""
 
 
 class Bundles:
     """Reads bundles of published revisions, and counts where they came from."""
 
-    def __init__(self, store: Store, cache: BundleCache) -> None:
+    def __init__(self, store: Store, cache: BundleCache, bell: Bell) -> None:
         self._store = store
+        self._bell = bell
         self.cache = cache
         self.found = dict.fromkeys(Layer, 0)
-        self.lies = 0
-        """How often the cache gave something else than what it was asked for."""
 
     async def row(self, name: PolicyName) -> PolicyRow | None:
         """The revision with its bundle; None where SQL has none of that number. Raises StoreError."""
@@ -67,9 +63,17 @@ class Bundles:
         if bundle is not None and hashlib.sha256(bundle).hexdigest() == name.digest:
             self.found[Layer.CACHE] += 1
             return PolicyRow(name.number, name.commit, name.digest, name.dirty, bundle, name.published_at)
-        self.lies += bundle is not None
+        self.cache.counts.lies += bundle is not None
         row = await self._store.policy_row(name.number)
         if row is not None:
             self.found[Layer.STORE] += 1
-            await self.cache.put(row.digest, row.bundle)
+            self.cache.put(row.digest, row.bundle)
         return row
+
+    def published(self, name: PolicyName, bundle: bytes) -> None:
+        """Has every server look at a revision that this one brought into force; to be called after its transaction.
+
+        Returns at once. Servers look without it, too, but later.
+        """
+        self._bell.heard()
+        self.cache.published(name, bundle)

@@ -42,12 +42,13 @@ class Methods:
         refusal: Refusal,
         problems: Callable[[], list[str]],
         counts: CallCounts,
+        ring: Callable[[], None],
     ) -> None:
         timeout_s = config.store_timeout_s
         self.asking = Asking(config, instance, store, reader, policies, clock, log)
         checking = Checking(self.asking)
         self.streaming = Streaming(checking, refusal, counts)
-        transacting = Transacting(store, policies, instance, timeout_s)
+        transacting = Transacting(store, policies, instance, timeout_s, ring)
         self.purging = Purging(config, instance, store, reader.heads, transacting, log)
         info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s)
         self.unary: Mapping[str, UnaryMethod] = {

@@ -42,8 +42,11 @@ class Edit(NamedTuple):
 class Transacting:
     """Runs the index's changes."""
 
-    def __init__(self, store: Store, policies: Policies, instance: str, timeout_s: float) -> None:
+    def __init__(
+        self, store: Store, policies: Policies, instance: str, timeout_s: float, ring: Callable[[], None]
+    ) -> None:
         self.store = store
+        self._ring = ring
         self._policies = policies
         self._instance = instance
         self._timeout_s = timeout_s
@@ -51,8 +54,15 @@ class Transacting:
     async def change(self, call: Call, work: Callable[[Work, Snapshot | None], T]) -> T:
         """The result of `work` in one transaction; for a collector with the snapshot that is in force in it.
 
-        An operator's rights follow from no policy: a revoke goes through while none can be loaded.
+        An operator's rights follow from no policy: a revoke goes through while none can be loaded. The bell rings
+        however it ends, since what seems to have failed may have been written.
         """
+        try:
+            return await self._change(call, work)
+        finally:
+            self._ring()
+
+    async def _change(self, call: Call, work: Callable[[Work, Snapshot | None], T]) -> T:
         if call.caller.role is not Role.COLLECTOR:
             return await self._within(call, self.store.change(lambda index: work(index, None)))
         for _ in range(TRIES_MAX):
