@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.policy.bundle import MAGIC, BadBundle, bundle, bundle_digest, files_of, is_policy, is_test
+from discreet.policy.engine import ENGINE, engine_needed
 from tests.policy.sets.sets import RULES, a_set, compiled
 
 PATHS = st.lists(
@@ -72,3 +73,13 @@ def test_only_what_bundle_makes_is_a_bundle(data: bytes) -> None:
     """E2: a well-formed lie in a cache is refused: cut off, out of order, in another spelling, with other files."""
     with pytest.raises(BadBundle):
         files_of(data)
+
+
+def test_a_bundle_says_which_engine_it_needs() -> None:
+    """E2: both forms of bundles need the first engine, which is the newest; any other form is of a later program."""
+    files = {"discreet.yaml": b"apiVersion: discreet/v1\n"}
+    for environment in ("", "live"):
+        assert engine_needed(bundle(files, environment)) == ENGINE == 1
+    for other in (b"", b"discreet-bundle/3\n", MAGIC[:-1]):
+        with pytest.raises(BadBundle, match="no policy bundle of this version"):
+            engine_needed(other)
