@@ -7,6 +7,7 @@ from collections import abc as _abc
 from discreet.v1 import common_pb2 as _common_pb2
 from discreet.v1 import disclosure_pb2 as _disclosure_pb2
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -66,7 +67,7 @@ Global___AuditAct: _TypeAlias = AuditAct  # noqa: Y015
 class AuditRow(_message.Message):
     """One audit row, version 1: all that one call decided, or one change. Stored as deterministic bytes of this message; the
     chain hashes those bytes. It holds ids, digests, revisions and what the request claimed, never the content of records or
-    segments. Fields 8 to 20 are those of Check and Commit; `change` is that of the other acts.
+    segments. Fields 8 to 20 and 23 to 25 are those of Check and Commit; `change` is that of the other acts.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -93,6 +94,9 @@ class AuditRow(_message.Message):
     DECISIONS_FIELD_NUMBER: _builtins.int
     CHANGE_FIELD_NUMBER: _builtins.int
     SHOWN_LEDGER_IDS_FIELD_NUMBER: _builtins.int
+    POLICY_AGE_FIELD_NUMBER: _builtins.int
+    CLAIMED_SCOPES_LEFT_OUT_FIELD_NUMBER: _builtins.int
+    REPEATED_UNDER_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Of this form: 1."""
     act: Global___AuditAct.ValueType
@@ -119,6 +123,10 @@ class AuditRow(_message.Message):
     """As the request gave it. REPLAY is judged by what was committed with the segment, not by this."""
     token: _builtins.str
     """The state of index and policy that was read; empty where none could be."""
+    claimed_scopes_left_out: _builtins.bool
+    """The caller claimed scopes that `claimed_scopes` leaves out. What a rule that reads claimed scopes decided, or a policy
+    that lets them count would have, cannot be decided again. Not known, and false, where `policy_age` is unset.
+    """
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """The database's clock as it was read for the call; the server's where it could not be read, and for refused calls."""
@@ -155,6 +163,18 @@ class AuditRow(_message.Message):
     def shown_ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """SHOWN: the ledger entries that came to be confirmed. Else none."""
 
+    @_builtins.property
+    def policy_age(self) -> _duration_pb2.Duration:
+        """For how long the policy in force may have been outdated, as it was judged. Unset where no facts were read, and in rows
+        from before it was kept.
+        """
+
+    @_builtins.property
+    def repeated_under(self) -> Global___AuditReading:
+        """Commit: what segments of an earlier call were judged anew on; it is read after the rest. Unset where there are none, where
+        it could not be read, and in rows from before it was kept.
+        """
+
     def __init__(
         self,
         *,
@@ -180,14 +200,51 @@ class AuditRow(_message.Message):
         decisions: _abc.Iterable[Global___AuditDecision] | None = ...,
         change: Global___AuditChange | None = ...,
         shown_ledger_ids: _abc.Iterable[_builtins.str] | None = ...,
+        policy_age: _duration_pb2.Duration | None = ...,
+        claimed_scopes_left_out: _builtins.bool = ...,
+        repeated_under: Global___AuditReading | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "change", b"change", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "change", b"change", "policy", b"policy", "policy_age", b"policy_age", "repeated_under", b"repeated_under"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "change", b"change", "claimed_scopes", b"claimed_scopes", "decisions", b"decisions", "facts", b"facts", "instance", b"instance", "locale", b"locale", "moment", b"moment", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "policy", b"policy", "principal_attributes", b"principal_attributes", "principal_id", b"principal_id", "request_id", b"request_id", "session_id", b"session_id", "shown_ledger_ids", b"shown_ledger_ids", "tenant", b"tenant", "token", b"token", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "change", b"change", "claimed_scopes", b"claimed_scopes", "claimed_scopes_left_out", b"claimed_scopes_left_out", "decisions", b"decisions", "facts", b"facts", "instance", b"instance", "locale", b"locale", "moment", b"moment", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "policy", b"policy", "policy_age", b"policy_age", "principal_attributes", b"principal_attributes", "principal_id", b"principal_id", "repeated_under", b"repeated_under", "request_id", b"request_id", "session_id", b"session_id", "shown_ledger_ids", b"shown_ledger_ids", "tenant", b"tenant", "token", b"token", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AuditRow: _TypeAlias = AuditRow  # noqa: Y015
+
+@_typing.final
+class AuditReading(_message.Message):
+    """One read of the facts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    POLICY_AGE_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The state of index and policy that was read."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """The database's clock as it was read with them."""
+
+    @_builtins.property
+    def policy_age(self) -> _duration_pb2.Duration:
+        """As in the row."""
+
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        token: _builtins.str = ...,
+        policy_age: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "policy_age", b"policy_age"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "policy_age", b"policy_age", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AuditReading: _TypeAlias = AuditReading  # noqa: Y015
 
 @_typing.final
 class AuditCaller(_message.Message):

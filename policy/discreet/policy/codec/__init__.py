@@ -1,6 +1,6 @@
 """The one place of the core that knows messages: bytes to questions, decisions to bytes. Nothing of gRPC, no I/O."""
 
-from discreet.policy.codec.audit import CallRecord, audit_row
+from discreet.policy.codec.audit import CallRecord, ReadingRecord, audit_row
 from discreet.policy.codec.encode import CommitOutcome, Reply, encode_check, encode_commit, encode_shown
 from discreet.policy.codec.malformed import Malformed
 from discreet.policy.codec.parse import Parsed, parse_check, parse_commit, parse_report_shown
@@ -13,6 +13,7 @@ __all__ = [
     "CommitOutcome",
     "Malformed",
     "Parsed",
+    "ReadingRecord",
     "Reply",
     "audit_row",
     "encode_check",

@@ -3,6 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from google.protobuf.duration_pb2 import Duration
 
 from discreet.policy.codec.encode import CommitOutcome, evidence_message, order_message, policy_message
 from discreet.policy.codec.stored import binding_message, claim_message
@@ -17,6 +20,14 @@ from discreet.v1 import common_pb2
 
 VERSION = 1
 _NOBODY = RecordFacts("", "", 0, RecordKind.DOCUMENT, "", "", "", Micros(0), current=True)
+
+
+class ReadingRecord(NamedTuple):
+    """Commit: the later read under which what an earlier call had committed was judged anew."""
+
+    at: Micros
+    token: str
+    policy_age_us: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +45,21 @@ class CallRecord:
     token: str
     decision_ids: Sequence[str]
     outcomes: Sequence[CommitOutcome] = ()
+    policy_age_us: int | None = None
+    """As `decide` was given it; None where nothing could be decided."""
+    repeated_under: ReadingRecord | None = None
 
 
 def audit_row(decided: Decided, call: CallRecord) -> bytes:
     """The stored bytes of the row; equal inputs give equal bytes."""
+    return row_message(decided, call).SerializeToString(deterministic=True)
+
+
+def row_message(decided: Decided, call: CallRecord) -> pb.AuditRow:
+    """The row as a message."""
     request = call.request
     claims_count = call.snapshot is not None and call.caller.name in call.snapshot.claimed_scopes_from
-    row = pb.AuditRow(
+    return pb.AuditRow(
         version=VERSION,
         act=number(call.act),
         request_id=call.request_id,
@@ -61,8 +80,25 @@ def audit_row(decided: Decided, call: CallRecord) -> bytes:
         token=call.token,
         facts=_facts(decided, call),
         decisions=[_decision(d, call, i) for i, d in enumerate(decided.results)],
+        policy_age=_duration(call.policy_age_us),
+        claimed_scopes_left_out=call.policy_age_us is not None
+        and bool(request.principal.claimed_scopes)
+        and not claims_count,
+        repeated_under=_reading(call.repeated_under),
     )
-    return row.SerializeToString(deterministic=True)
+
+
+def _duration(us: int | None) -> Duration | None:
+    if us is None:
+        return None
+    seconds, rest = divmod(us, 1_000_000)
+    return Duration(seconds=seconds, nanos=rest * 1_000)
+
+
+def _reading(read: ReadingRecord | None) -> pb.AuditReading | None:
+    if read is None:
+        return None
+    return pb.AuditReading(at=stamp_of(read.at), token=read.token, policy_age=_duration(read.policy_age_us))
 
 
 def _attributes(request: Request, snapshot: Snapshot | None) -> list[pb.AuditAttribute]:

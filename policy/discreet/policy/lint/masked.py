@@ -28,7 +28,7 @@ def masked_warnings(loaded: Loaded, rules: Iterable[Judged]) -> Iterator[PolicyP
 
 def _of_rule(rule: Judged, root: Node, masked: frozenset[str]) -> Iterator[PolicyProblem]:
     told: set[str] = set()
-    for name, offset in _reads(root, frozenset()):
+    for name, offset in attributes_read(root):
         if name in told or (name and name not in masked):
             continue
         told.add(name)
@@ -37,8 +37,8 @@ def _of_rule(rule: Judged, root: Node, masked: frozenset[str]) -> Iterator[Polic
         yield rule.warn_at(offset, what, HINT, Code.MASKED)
 
 
-def _reads(node: Node, variables: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Yields the name of each attribute that is read, empty where it may be any, and the offset of the reading."""
+def attributes_read(node: Node, variables: frozenset[str] = frozenset()) -> Iterator[tuple[str, int]]:
+    """Yields the name of each attribute whose value is read, empty where it may be any, and the reading's offset."""
     path = fixed_path(node)
     if path is not None:
         if _root(path) not in variables:
@@ -46,13 +46,15 @@ def _reads(node: Node, variables: frozenset[str]) -> Iterator[tuple[str, int]]:
     elif isinstance(node, Has):
         above = fixed_path(node.operand)
         if above is None or above not in ("principal", ATTRIBUTES):
-            yield from _reads(node.operand, variables)
+            yield from attributes_read(node.operand, variables)
     elif isinstance(node, Binary) and node.op == "in" and fixed_path(node.right) == ATTRIBUTES:
-        yield from _reads(node.left, variables)
+        yield from attributes_read(node.left, variables)
     else:
         for child in children(node):
             inside = isinstance(node, Macro) and child is not node.range
-            yield from _reads(child, variables | {node.variable} if inside and isinstance(node, Macro) else variables)
+            yield from attributes_read(
+                child, variables | {node.variable} if inside and isinstance(node, Macro) else variables
+            )
 
 
 def _root(path: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
-from discreet.policy.codec import CallRecord, CommitOutcome, audit_row, segment_from
+from discreet.policy.codec import CallRecord, CommitOutcome, ReadingRecord, audit_row, segment_from
 from discreet.policy.decide import Judged, gathered, one_by_one
 from discreet.policy.decision import Decided, SegmentDecision
 from discreet.policy.facts import FactIds, Facts, Micros, Ref
@@ -38,6 +38,13 @@ class Asked:
     facts: Facts | None = None
     now: Micros = Micros(0)
     reason: Reason | None = None
+    policy_age_us: int | None = None
+    """For how long the snapshot may have been outdated when the facts were there; None: nothing can be decided."""
+
+    @property
+    def reading(self) -> ReadingRecord | None:
+        """The read of the facts, for the audit; None where there was none."""
+        return ReadingRecord(self.now, self.token, self.policy_age_us) if self.facts is not None else None
 
     @property
     def token(self) -> str:
@@ -153,7 +160,7 @@ class Asking:
             held = self.policies.snapshot
             changed = Reason.POLICY_REVISION_CHANGED if held is not None else Reason.DEPENDENCY_UNAVAILABLE
             return Asked(request, held, reason=changed)
-        return Asked(request, snapshot, reading.facts, reading.now)
+        return Asked(request, snapshot, reading.facts, reading.now, policy_age_us=self.policies.age_us())
 
     async def _snapshot(self, number: int) -> Snapshot | None:
         held = self.policies.snapshot
@@ -168,7 +175,8 @@ class Asking:
         assert asked.snapshot is not None and asked.facts is not None  # noqa: PT018 - the caller looked at `reason`
         ledger = asked.facts.ledger
         stored = {one: segment_from(ledger[one].segment) for one in asked.request.ledger_ids if one in ledger}
-        age = self.policies.age_us()
+        age = asked.policy_age_us
+        assert age is not None
         rest = one_by_one(asked.snapshot, asked.facts, call.caller, asked.now, asked.request, age, stored)
         judged: list[Judged] = []
         size = asked.size_with(0)
@@ -189,6 +197,7 @@ class Asking:
         decided: Decided,
         decision_ids: Sequence[str],
         outcomes: Sequence[CommitOutcome] = (),
+        repeated_under: ReadingRecord | None = None,
     ) -> AuditRecord:
         """The audit row with the columns that find it."""
         at = asked.now or self._clock.wall()
@@ -205,6 +214,8 @@ class Asking:
             token=asked.token,
             decision_ids=decision_ids,
             outcomes=outcomes,
+            policy_age_us=asked.policy_age_us,
+            repeated_under=repeated_under,
         )
         labels = {ref: record.source_label for ref, record in decided.records_read if record is not None}
         number = snapshot.number if snapshot is not None else 0

@@ -15,7 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from discreet.policy.codec import CommitOutcome, Parsed, Reply, encode_commit, fingerprint, parse_commit, segment_bytes
+from discreet.policy.codec import (
+    CommitOutcome,
+    Parsed,
+    ReadingRecord,
+    Reply,
+    encode_commit,
+    fingerprint,
+    parse_commit,
+    segment_bytes,
+)
 from discreet.policy.decide import withhold_all, withhold_one
 from discreet.policy.decision import Decided, SegmentDecision
 from discreet.policy.facts import FactIds, LedgerFacts, Micros, RecordFacts, Ref
@@ -62,6 +71,7 @@ class _Round:
     repeats: Mapping[str, tuple[str, LedgerFacts | None]] = field(default_factory=dict)
     entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
     """By segment id."""
+    repeated_under: ReadingRecord | None = None
 
 
 class _Replayed(NamedTuple):
@@ -70,6 +80,7 @@ class _Replayed(NamedTuple):
     ledger: Mapping[str, LedgerFacts]
     decisions: Mapping[str, SegmentDecision]
     read: tuple[tuple[Ref, RecordFacts | None], ...]
+    under: ReadingRecord | None = None
 
 
 class Committing:
@@ -156,7 +167,8 @@ class Committing:
             decided = await self._asking.decide(call, again)
         pairs = zip(known, decided.results, strict=True)
         ledger = again.facts.ledger if again.facts is not None else {}
-        return _Replayed(ledger, {name: found._replace(key=name) for name, found in pairs}, decided.records_read)
+        decisions = {name: found._replace(key=name) for name, found in pairs}
+        return _Replayed(ledger, decisions, decided.records_read, again.reading)
 
     async def _offer(self, call: Call, this: _Round, progress: _Progress) -> JobOutcome | None:
         """Offers the round to the store; None where its audit row could not be written and nothing of it was."""
@@ -174,6 +186,7 @@ class Committing:
             this.decided,
             this.decision_ids,
             outcomes,
+            this.repeated_under,
         )
         job = Job(record)
         if this.entries and asked.snapshot is not None and asked.facts is not None:
@@ -228,7 +241,7 @@ def _decided(
     repeats = {segment_id: (ledger_id, replayed.ledger.get(ledger_id)) for segment_id, ledger_id in known.items()}
     entries = {d.key: _entry(request, d) for d in fresh.values() if d.verdict is Verdict.ALLOW}
     progress.allowed_once.update(entries)
-    return _Round(asked, decided, _new_ids(decided), repeats, entries)
+    return _Round(asked, decided, _new_ids(decided), repeats, entries, replayed.under)
 
 
 def _new_ids(decided: Decided) -> tuple[str, ...]:
