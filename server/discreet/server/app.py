@@ -16,19 +16,22 @@ from collections.abc import Callable, Coroutine
 from typing import Literal
 
 from discreet.server.bell import Bell
+from discreet.server.cache import cache_of
 from discreet.server.calls import new_id
 from discreet.server.clock import SystemClock
 from discreet.server.config import ServerConfig
 from discreet.server.errors import PolicyRefused, StartRefused, StoreRefused
 from discreet.server.logs import Log, make_log
 from discreet.server.metrics import CallCounts, Metrics
+from discreet.server.metrics.caching import Caching
 from discreet.server.metrics.exposing import Exposing
 from discreet.server.metrics.standing import Standing
-from discreet.server.policies.bundles import Bundles, NoCache
+from discreet.server.policies.bundles import Bundles
 from discreet.server.policies.errors import SourceRefused
 from discreet.server.policies.follower import Policies
 from discreet.server.policies.sources import source_of
 from discreet.server.ports import Adoption, Clock, DatabaseChanged, Head, Store, StoreError
+from discreet.server.ports_cache import CacheState
 from discreet.server.reading.high_water import HighWater
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.methods import Methods
@@ -75,7 +78,8 @@ class Server:
         """HOST:PORT of /metrics; empty where nobody asked for it."""
         self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts)
         self.bell = Bell()
-        self.bundles = Bundles(self.store, NoCache(), self.bell)
+        cache = cache_of(config.redis, config.redis_prefix, self.bell, self.log)
+        self.bundles = Bundles(self.store, cache, self.bell)
         self.policies = self._policies()
         self.methods: Methods | None = None
         self._high_water = HighWater(config.state_dir)
@@ -132,6 +136,7 @@ class Server:
         standing = Standing(self.health, self.policies, reader.heads, self.edge, tally, lambda: self._store_answers)
         self.metrics.add_source(standing)
         self.metrics.add_source(methods.purging.noticing)
+        self.metrics.add_source(Caching(self.bundles))
         if self.config.metrics is not None:
             self.metrics_address = await self._exposing.start(*self.config.metrics)
 
@@ -223,6 +228,8 @@ class Server:
             found.append("store: does not answer")
         if self._store_changed:
             found.append(f"store: {self._store_changed}")
+        if self.bundles.cache.state is CacheState.DOWN:
+            found.append(f"cache: {self.bundles.cache.trouble or 'silent'}; changes are seen by polling")
         if self._mark_lost:
             found.append("state directory: the high-water mark cannot be kept")
         if self.edge.refusals_lost:

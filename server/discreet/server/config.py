@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.policy.words import Role
 from discreet.policy.yaml import Document, plain, read
+from discreet.server.cache.address import parse_redis, require_prefix
 from discreet.server.errors import ConfigRefused
 from discreet.server.identity.callers import ONE_DEVELOPER, Identity, checked
 
@@ -100,6 +101,10 @@ class ServerConfig:
     metrics: tuple[str, int] | None = None
     """Host and port of `GET /metrics`, port 0 for a free one; None: not served."""
 
+    redis: str = field(default="", repr=False)
+    """URL of a Redis that holds copies of policy revisions and carries the bell; empty: none. May hold a password."""
+    redis_prefix: str = ""
+    """Stands before every key, for a Redis that is shared."""
     approve_by_two: frozenset[str] = frozenset()
     """Changes that another operator must approve: of "revoke", "lift-hold", "lift-tombstone"."""
 
@@ -113,6 +118,9 @@ class ServerConfig:
             if listener.identity not in names:
                 known = ", ".join(sorted(names))
                 raise ConfigRefused(f"listen: no identity of that name; there are: {known}")
+        if self.redis:
+            parse_redis(self.redis)
+        require_prefix(self.redis_prefix)
         if not self.policy:
             raise ConfigRefused("policy: is empty; name a directory or the URL of a Git repository")
         if not 0.05 <= self.poll_s <= 3_600:
@@ -188,6 +196,8 @@ class _FileModel(BaseModel):
     metrics: str | None = None
     metrics_public: bool = Field(False, alias="metrics-public")
     approve_by_two: tuple[str, ...] | None = Field(None, alias="approve-by-two")
+    redis: str | None = None
+    redis_prefix: str | None = Field(None, alias="redis-prefix")
 
 
 def load_config(file: Path | None, given: Mapping[str, object]) -> ServerConfig:

@@ -68,6 +68,11 @@ class BundleCache(Protocol):
         ...
 
     @property
+    def trouble(self) -> str:
+        """Why it is down, as far as that is known; a word of `Trouble`, or empty."""
+        ...
+
+    @property
     def counts(self) -> CacheCounts:
         """What happened since the start."""
         ...

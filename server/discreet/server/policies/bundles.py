@@ -27,6 +27,7 @@ class NoCache:
 
     state = CacheState.OFF
     silent_ms = 0
+    trouble = ""
 
     def __init__(self) -> None:
         self.counts = CacheCounts()
