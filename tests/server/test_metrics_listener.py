@@ -11,7 +11,8 @@ import pytest
 
 from discreet.server.config import load_config, parse_metrics
 from discreet.server.errors import ConfigRefused, ListenRefused
-from discreet.server.metrics.exposing import CONNECTIONS_MAX, REQUEST_BYTES_MAX, Exposing
+from discreet.server.metrics.exposing import Exposing
+from discreet.server.wire.http import CONNECTIONS_MAX, HEAD_BYTES_MAX
 from tests.server.cli.command import discreet
 from tests.server.scraping import request, scrape
 from tests.server.support import PolicyRepo, config_of, in_process, spawn
@@ -50,7 +51,7 @@ async def test_only_metrics_are_served() -> None:
 async def test_a_request_without_end_is_dropped_at_its_bound() -> None:
     """Neither an endless head nor half a request is answered, and the next one is."""
     listener, address = await exposing()
-    assert await request(address, b"GET /metrics HTTP/1.1\r\n" + b"a" * 2 * REQUEST_BYTES_MAX) == b""
+    assert await request(address, b"GET /metrics HTTP/1.1\r\n" + b"a" * 2 * HEAD_BYTES_MAX) == b""
     assert (await request(address, b"GET /metrics HTTP/1.1\r\n\r\n")).endswith(b"told 1\n")
     await listener.stop()
 

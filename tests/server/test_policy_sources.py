@@ -11,7 +11,8 @@ import pytest
 from discreet.server.config import ServerConfig
 from discreet.server.policies import tree
 from discreet.server.policies.errors import SourceRefused, SourceUnavailable
-from discreet.server.policies.sources import RemoteSource, source_of, without_credentials
+from discreet.server.policies.origin import without_credentials
+from discreet.server.policies.sources import RemoteSource, source_of
 from tests.server.support import POLICY, PolicyRepo, git, make_repo
 
 SECRET = "tok3n-AB"

@@ -29,7 +29,8 @@ from discreet.server.metrics.standing import Standing
 from discreet.server.policies.bundles import Bundles
 from discreet.server.policies.errors import SourceRefused
 from discreet.server.policies.follower import Policies
-from discreet.server.policies.sources import source_of
+from discreet.server.policies.sources import followed
+from discreet.server.policies.webhook import PolicyWebhook, secret_of
 from discreet.server.ports import Adoption, Clock, DatabaseChanged, Head, Store, StoreError
 from discreet.server.ports_cache import CacheState
 from discreet.server.reading.high_water import HighWater
@@ -81,6 +82,14 @@ class Server:
         cache = cache_of(config.redis, config.redis_prefix, self.bell, self.log)
         self.bundles = Bundles(self.store, cache, self.bell)
         self.policies = self._policies()
+        self._webhook = PolicyWebhook(self.policies.look_soon, secret_of(config.policy_webhook_secret_file))
+        self.webhook_address = ""
+        """HOST:PORT of the policy's webhook; empty where nobody asked for it."""
+        self.fleet = Fleet(
+            config, self.instance, server_version(), self.store, self.policies, self.problems, self.clock, self.log,
+            self.bell.ring,
+        )  # fmt: skip
+        self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts, self.fleet.lease)
         self.methods: Methods | None = None
         self._high_water = HighWater(config.state_dir)
         self._mark_lost = False
@@ -92,7 +101,7 @@ class Server:
 
     def _policies(self) -> Policies:
         try:
-            source = source_of(self.config)
+            source = followed(self.config)
         except SourceRefused as error:
             raise PolicyRefused(str(error)) from None
         return Policies(source, self.bundles, self.store, self.clock, self.log, self.instance, self.config.environment)
@@ -112,6 +121,7 @@ class Server:
             await self.listeners.start(self.edge, self.health, self.methods.unary, self.methods.streams)
         except BaseException:
             await self._exposing.stop()
+            await self._webhook.stop()
             await self.bundles.cache.stop()
             await self.listeners.stop(0)
             self.listeners.release()
@@ -131,7 +141,7 @@ class Server:
         )  # fmt: skip
 
     async def _expose(self, reader: FactReader, methods: Methods) -> None:
-        """Serves the metrics where the operator asked for them."""
+        """Serves the metrics, and the policy's webhook, where the operator asked for them."""
         tally = methods.asking.tally
         standing = Standing(self.health, self.policies, reader.heads, self.edge, tally, lambda: self._store_answers)
         self.metrics.add_source(standing)
@@ -139,6 +149,8 @@ class Server:
         self.metrics.add_source(Caching(self.bundles))
         if self.config.metrics is not None:
             self.metrics_address = await self._exposing.start(*self.config.metrics)
+        if self.config.policy_webhook is not None:
+            self.webhook_address = await self._webhook.start(*self.config.policy_webhook)
 
     def _in_background(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -260,6 +272,7 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.bundles.cache.stop()
         await self._exposing.stop()
+        await self._webhook.stop()
         self.listeners.release()
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(LAST_MARK_S):
@@ -282,6 +295,7 @@ class Server:
             "sockets": self.listeners.sockets,
             "listen": self.listeners.ports,
             "metrics": self.metrics_address,
+            "policy_webhook": self.webhook_address,
             "serving": self.policies.snapshot is not None,
         }
         return "READY " + json.dumps(said, separators=(",", ":"), sort_keys=True)

@@ -39,6 +39,8 @@ A larger one is RESOURCE_EXHAUSTED, which a client reads as WITHHOLD.
 """
 
 
+PUBLISHED = "published"
+"""As the policy: follow no ref, serve what was published to the database. A directory of that name: `./published`."""
 LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
 BY_TWO = frozenset({"revoke", "lift-hold", "lift-tombstone"})
 """Changes that may be made to need two operators."""
@@ -70,7 +72,7 @@ class ServerConfig:
     """Everything that `serve` needs to know."""
 
     policy: str
-    """A directory, inside a Git repository or not, or the URL of one."""
+    """A directory, inside a Git repository or not, or the URL of one; "published": what the database holds."""
     ref: str = ""
     """A full ref, a short one that is not ambiguous, or a commit. Empty: HEAD."""
     dirty: bool = False
@@ -101,6 +103,11 @@ class ServerConfig:
     metrics: tuple[str, int] | None = None
     """Host and port of `GET /metrics`, port 0 for a free one; None: not served."""
 
+    policy_webhook: tuple[str, int] | None = None
+    """Host and port of a listener whose POSTs have the policy's source read at once; None: not served."""
+    policy_webhook_secret_file: Path | None = None
+    """A file with the secret that signs them; None: anybody of this machine may."""
+
     redis: str = field(default="", repr=False)
     """URL of a Redis that holds copies of policy revisions and carries the bell; empty: none. May hold a password."""
     redis_prefix: str = ""
@@ -123,10 +130,26 @@ class ServerConfig:
         require_prefix(self.redis_prefix)
         if not self.policy:
             raise ConfigRefused("policy: is empty; name a directory or the URL of a Git repository")
+        self._check_following()
         if not 0.05 <= self.poll_s <= 3_600:
             raise ConfigRefused("poll interval: must be 0.05 to 3,600 seconds")
         if not 0 <= self.grace_s <= 600 or not 0 <= self.drain_s <= 60:
             raise ConfigRefused("grace: must be 0 to 600 seconds, drain 0 to 60")
+
+    def _check_following(self) -> None:
+        """What says how to follow a ref is wrong where none is followed."""
+        if self.policy_webhook_secret_file is not None and self.policy_webhook is None:
+            raise ConfigRefused("policy-webhook-secret-file: is set without policy-webhook; say where to listen")
+        if self.policy != PUBLISHED:
+            return
+        given = {
+            "ref": self.ref,
+            "policy-path": self.policy_path,
+            "dirty": self.dirty,
+            "policy-webhook": self.policy_webhook,
+        }
+        for name in (name for name, value in given.items() if value):
+            raise ConfigRefused(f"{name}: is set, and policy {PUBLISHED} follows no ref; leave one of them out")
 
 
 def parse_listen(text: str) -> TcpListen:
@@ -151,6 +174,14 @@ def parse_metrics(text: str, *, public: bool) -> tuple[str, int]:
             "--metrics-public serves other addresses, too"
         )
     return _place("metrics", host, port)
+
+
+def parse_webhook(text: str) -> tuple[str, int]:
+    """`127.0.0.1:PORT` as host and port. ConfigRefused for anything but loopback: beyond it, use a proxy."""
+    host, _, port = text.rpartition(":")
+    if host not in LOOPBACK:
+        raise ConfigRefused("policy-webhook: must be 127.0.0.1:PORT, [::1]:PORT or localhost:PORT; use a proxy beyond")
+    return _place("policy-webhook", host, port)
 
 
 def parse_by_two(text: str) -> frozenset[str]:
@@ -181,6 +212,8 @@ class _FileModel(BaseModel):
     ref: str | None = None
     dirty: bool | None = None
     policy_path: str | None = Field(None, alias="policy-path")
+    policy_webhook: str | None = Field(None, alias="policy-webhook")
+    policy_webhook_secret_file: str | None = Field(None, alias="policy-webhook-secret-file")
     environment: str | None = None
     db: str | None = None
     socket_dir: str | None = Field(None, alias="socket-dir")
@@ -242,11 +275,13 @@ def _said(document: Document, error: ValidationError) -> list[str]:
 def _settings(model: _FileModel, base: Path) -> dict[str, object]:
     given = {name: getattr(model, name) for name in type(model).model_fields}
     settings: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-    for name in ("socket_dir", "state_dir"):
+    for name in ("socket_dir", "state_dir", "policy_webhook_secret_file"):
         if name in settings:
             settings[name] = base / str(settings[name])
     if model.metrics is not None:
         settings["metrics"] = parse_metrics(model.metrics, public=model.metrics_public)
+    if model.policy_webhook is not None:
+        settings["policy_webhook"] = parse_webhook(model.policy_webhook)
     if model.approve_by_two is not None:
         settings["approve_by_two"] = frozenset(model.approve_by_two)
     if model.identities is not None:

@@ -18,15 +18,27 @@ Examples:
   discreet serve --policy ./policies --dirty --socket-dir /run/discreet --listen agent=127.0.0.1:7411
 
 A directory inside a Git repository is served as its HEAD has it, --dirty as its files stand; a directory without Git is
-a revision marked dirty. Without --config there is one identity a role (agent, collector, operator, auditor, ...), each
-with its socket, for one developer on one machine. Stop it with SIGTERM: calls under way are finished.
+a revision marked dirty. --policy published follows no ref: it serves what others publish to the database. A URL with
+credentials belongs into the configuration file, since every process can read the options of another. Without --config
+there is one identity a role (agent, collector, operator, auditor, ...), each with its socket, for one developer on one
+machine. Stop it with SIGTERM: calls under way are finished.
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--policy", metavar="DIR|URL", help="Policy set: a directory, or the URL of a Git repository.")
+@click.option(
+    "--policy", metavar="DIR|URL|published",
+    help="Policy set: a directory, the URL of a Git repository, or what the database holds.",
+)  # fmt: skip
 @click.option("--ref", metavar="REF", help="Branch, tag, full ref or commit (default: HEAD).")
 @click.option("--policy-path", metavar="DIR", help="With a URL: the directory of the policy set in the repository.")
+@click.option(
+    "--policy-webhook", metavar="127.0.0.1:PORT", help="Listen for POSTs that have the policy's source read at once."
+)
+@click.option(
+    "--policy-webhook-secret-file", metavar="FILE",
+    help="Secret that signs those POSTs (X-Hub-Signature-256); without it none is asked for.",
+)  # fmt: skip
 @click.option("--environment", metavar="NAME", help="Environment of the policy set, where it declares any.")
 @click.option(
     "--dirty", is_flag=True, default=None, help="Serve the files of DIR as they stand, whatever is committed."
@@ -62,13 +74,15 @@ def serve(
     listen: tuple[str, ...],
     metrics: str | None,
     metrics_public: bool,
+    policy_webhook: str | None,
+    policy_webhook_secret_file: str | None,
     approve_by_two: str | None,
     **options: str | bool | float | None,
 ) -> None:
     """Run the server until it is told to stop."""
     settings = current()
     from discreet.server.app import run
-    from discreet.server.config import load_config, parse_by_two, parse_listen, parse_metrics
+    from discreet.server.config import load_config, parse_by_two, parse_listen, parse_metrics, parse_webhook
     from discreet.server.errors import StartRefused
 
     try:
@@ -78,6 +92,8 @@ def serve(
             "socket_dir": settings.socket_dir,
             "listen": tuple(parse_listen(text) for text in listen) or None,
             "metrics": parse_metrics(metrics, public=metrics_public) if metrics else None,
+            "policy_webhook": parse_webhook(policy_webhook) if policy_webhook else None,
+            "policy_webhook_secret_file": Path(policy_webhook_secret_file) if policy_webhook_secret_file else None,
             "approve_by_two": parse_by_two(approve_by_two) if approve_by_two is not None else None,
         }
         run(load_config(Path(config) if config else None, given))

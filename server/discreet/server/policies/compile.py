@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from discreet.policy.bundle import BadBundle, bundle, contents_of
 from discreet.policy.compile import compile_set
+from discreet.policy.facts import Micros
 from discreet.policy.problems import Code, Place, PolicyProblem, PolicyProblems, problem, quoted
 from discreet.policy.snapshot import Snapshot
 from discreet.policy.testing import CaseResult, run_tests
@@ -25,15 +26,24 @@ class Compiled:
 
     snapshot: Snapshot
     bundle: bytes
+    tests: int
+    """How many tests of its own it passed."""
+
+    @property
+    def row(self) -> PolicyRow:
+        """As it is published; number and time are given then."""
+        held = self.snapshot
+        return PolicyRow(0, held.commit, held.digest, held.dirty, self.bundle, Micros(0))
 
 
 def compile_files(files: Mapping[str, bytes], commit: str, dirty: bool, environment: str = "") -> Compiled:
     """The set of the files in an environment, whose own tests passed. Raises PolicyProblems, TestsFailed."""
     snapshot = compile_set(files, commit=commit, number=0, dirty=dirty, environment=environment)
-    failed = [result for result in run_tests(files) if not result.passed]
+    results = run_tests(files)
+    failed = [result for result in results if not result.passed]
     if failed:
         raise TestsFailed(_problem(result) for result in failed)
-    return Compiled(snapshot, bundle(files, environment))
+    return Compiled(snapshot, bundle(files, environment), len(results))
 
 
 def _problem(result: CaseResult) -> PolicyProblem:

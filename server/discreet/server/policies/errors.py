@@ -12,6 +12,8 @@ class Cause(StrEnum):
     """The set's own tests fail."""
     FILES = "files"
     """Its files cannot be a policy set: a link, too many, too large."""
+    ENGINE = "engine"
+    """A live server is too old for it."""
     REF = "ref"
     """The ref names no commit, or more than one."""
 

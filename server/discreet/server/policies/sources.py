@@ -16,20 +16,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import urllib3
 from dulwich.client import get_transport_and_path
 from dulwich.errors import ChecksumMismatch, GitProtocolError, NotGitRepository, ObjectFormatException
-from dulwich.graph import can_fast_forward
+from dulwich.graph import find_merge_base
 from dulwich.objects import Commit, ObjectID, Tag
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
-from discreet.server.config import ServerConfig
+from discreet.server.config import PUBLISHED, ServerConfig
 from discreet.server.policies.errors import SourceRefused, SourceUnavailable
+from discreet.server.policies.origin import origin_of_commit, origin_of_place, without_credentials
 from discreet.server.policies.refs import wanted_sha
 from discreet.server.policies.tree import files_of_folder, files_of_tree
+from discreet.server.ports_policy import Origin
 
 TAGS_MAX = 8
 """How many annotated tags may point at one another."""
@@ -53,6 +55,8 @@ class Target:
     key: str
     commit: str
     dirty: bool
+    origin: Origin
+    """Where it comes from; nobody's yet."""
 
 
 class Source(Protocol):
@@ -76,8 +80,13 @@ class Source(Protocol):
         ...
 
 
+def followed(config: ServerConfig) -> Source | None:
+    """The source that the configuration names; None where it says to serve what the database holds."""
+    return None if config.policy == PUBLISHED else source_of(config)
+
+
 def source_of(config: ServerConfig) -> Source:
-    """The source that the configuration names."""
+    """The source that a directory or URL of the configuration names."""
     if _URL.match(config.policy):
         if not config.policy.startswith(SCHEMES):
             raise SourceRefused(f"--policy: URLs begin with one of {', '.join(SCHEMES)}")
@@ -144,7 +153,7 @@ class FolderSource:
         for path in sorted(self._read):
             for part in (path.encode(), self._read[path]):
                 digest.update(len(part).to_bytes(8, "big") + part)
-        return Target(digest.hexdigest(), "", dirty=True)
+        return Target(digest.hexdigest(), "", dirty=True, origin=origin_of_place(self.shown, ""))
 
     def files(self, target: Target) -> dict[str, bytes]:
         """The files that were read last."""
@@ -172,7 +181,7 @@ class RepoSource:
         """The commit of the ref."""
         try:
             with Repo(str(self._repo)) as repo:
-                return _target(repo, wanted_sha(repo.get_refs(), self._ref))
+                return _target(repo, wanted_sha(repo.get_refs(), self._ref), str(self._repo / self._subpath), self._ref)
         except (OSError, ValueError, *DAMAGE) as error:
             raise SourceUnavailable(f"{self.shown}: cannot be read ({type(error).__name__})") from None
 
@@ -217,7 +226,7 @@ class RemoteSource:
         self._clone.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             with self._open() as repo:
-                return _target(repo, self._fetch_into(repo))
+                return _target(repo, self._fetch_into(repo), self._url, self._ref)
         except (OSError, GitProtocolError, urllib3.exceptions.HTTPError) as error:
             raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
 
@@ -251,17 +260,7 @@ class RemoteSource:
         return _rewritten(self._clone, old, new)
 
 
-def without_credentials(url: str) -> str:
-    """The URL without user and password, query and fragment.
-
-    >>> without_credentials("https://tok:x@git.example/p.git?k=v")
-    'https://git.example/p.git'
-    """
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def _target(repo: Repo, sha: bytes) -> Target:
+def _target(repo: Repo, sha: bytes, place: str, ref: str) -> Target:
     found = repo[sha]
     for _ in range(TAGS_MAX):
         if not isinstance(found, Tag):
@@ -270,7 +269,7 @@ def _target(repo: Repo, sha: bytes) -> Target:
     if not isinstance(found, Commit):
         raise SourceRefused("the ref names no commit")
     commit = found.id.decode()
-    return Target(commit, commit, dirty=False)
+    return Target(commit, commit, dirty=False, origin=origin_of_commit(found, place, ref))
 
 
 def _files(path: Path, target: Target, subpath: str, shown: str) -> dict[str, bytes]:
@@ -285,8 +284,13 @@ def _files(path: Path, target: Target, subpath: str, shown: str) -> dict[str, by
 
 
 def _rewritten(path: Path, old: str, new: str) -> bool:
+    """Whether the old commit is no ancestor of the new one; False where history is cut off before that shows."""
     try:
         with Repo(str(path)) as repo:
-            return not can_fast_forward(repo, ObjectID(old.encode()), ObjectID(new.encode()))
+            shallow = bool(repo.get_shallow())
+            if ObjectID(old.encode()) not in repo.object_store:
+                return not shallow
+            bases = find_merge_base(repo, [ObjectID(old.encode()), ObjectID(new.encode())])
+            return old.encode() not in bases if bases else not shallow
     except (OSError, ValueError, *DAMAGE):
         return True

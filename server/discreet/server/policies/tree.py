@@ -22,6 +22,8 @@ FILES_MAX = 1_000
 DEPTH_MAX = 16
 FILE_BYTES_MAX = 1024 * 1024
 TOTAL_BYTES_MAX = 16 * 1024 * 1024
+ENTRIES_MAX = 100_000
+"""Entries that are looked at: a few objects can spell a tree of billions, and a folder can hold a home."""
 SUFFIXES = (".yaml", ".yml")
 """In any case: a policy file whose suffix is in upper case is a mistake that the compiler names."""
 
@@ -32,6 +34,13 @@ class _Gathering:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self._total = 0
+        self._entries = 0
+
+    def look(self, prefix: str) -> None:
+        """Counts an entry, whatever it is."""
+        self._entries += 1
+        if self._entries > ENTRIES_MAX:
+            raise SourceRefused(f"{prefix or '.'}: holds one entry too many; at most {ENTRIES_MAX} are looked at")
 
     def add(self, path: str, data: bytes) -> None:
         self._total += len(data)
@@ -48,7 +57,7 @@ def files_of_tree(objects: BaseObjectStore, root: ObjectID, subpath: str) -> dic
     """The policy files below a path of a tree, by their paths relative to it. SourceRefused, SourceUnavailable."""
     top = _descend(objects, root, subpath)
     found = _Gathering()
-    for path, mode, sha in _walk(objects, top, "", 0):
+    for path, mode, sha in _walk(objects, found, top, "", 0):
         _refuse_links(path, mode)
         if path.lower().endswith(SUFFIXES):
             blob = objects[sha]
@@ -77,21 +86,25 @@ def _tree(objects: BaseObjectStore, sha: ObjectID) -> Tree:
     return found
 
 
-def _walk(objects: BaseObjectStore, tree: Tree, prefix: str, depth: int) -> Iterator[tuple[str, int, ObjectID]]:
+def _walk(
+    objects: BaseObjectStore, found: _Gathering, tree: Tree, prefix: str, depth: int
+) -> Iterator[tuple[str, int, ObjectID]]:
     """Every entry that is no directory, hidden ones left out, in the order of Git."""
     if depth > DEPTH_MAX:
         raise SourceRefused(f"{prefix}: is nested more than {DEPTH_MAX} directories deep")
     for entry in tree.iteritems():
-        name = _safe_name(prefix, entry.path)
+        name = safe_name(prefix, entry.path)
+        found.look(prefix)
         if name.startswith("."):
             continue
         if stat.S_ISDIR(entry.mode):
-            yield from _walk(objects, _tree(objects, entry.sha), f"{prefix}{name}/", depth + 1)
+            yield from _walk(objects, found, _tree(objects, entry.sha), f"{prefix}{name}/", depth + 1)
         else:
             yield f"{prefix}{name}", entry.mode, entry.sha
 
 
-def _safe_name(prefix: str, raw: bytes) -> str:
+def safe_name(prefix: str, raw: bytes) -> str:
+    """The name of an entry. SourceRefused where it leads elsewhere, or could be taken for another."""
     try:
         name = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -118,7 +131,7 @@ def files_of_folder(folder: Path) -> dict[str, bytes]:
         raise SourceUnavailable(f"{folder}: is no directory")
     found = _Gathering()
     try:
-        for path in _walk_folder(folder, folder, 0):
+        for path in _walk_folder(folder, found, folder, 0):
             relative = path.relative_to(folder).as_posix()
             _refuse_links(relative, path.lstat().st_mode)
             if relative.lower().endswith(SUFFIXES):
@@ -128,15 +141,17 @@ def files_of_folder(folder: Path) -> dict[str, bytes]:
     return found.files
 
 
-def _walk_folder(base: Path, folder: Path, depth: int) -> Iterator[Path]:
+def _walk_folder(base: Path, found: _Gathering, folder: Path, depth: int) -> Iterator[Path]:
     if depth > DEPTH_MAX:
         raise SourceRefused(f"{folder.relative_to(base)}: is nested more than {DEPTH_MAX} directories deep")
     for path in sorted(folder.iterdir()):
         prefix = path.parent.relative_to(base).as_posix()
-        if _safe_name(prefix, os.fsencode(path.name)).startswith("."):
+        name = safe_name(prefix, os.fsencode(path.name))
+        found.look(prefix)
+        if name.startswith("."):
             continue
         if path.is_dir() and not path.is_symlink():
-            yield from _walk_folder(base, path, depth + 1)
+            yield from _walk_folder(base, found, path, depth + 1)
         else:
             yield path
 

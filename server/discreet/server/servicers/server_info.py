@@ -76,6 +76,7 @@ class ServerInfo:
             policy_lag_ms=self._policies.age_us() // 1_000,
             policy_error=following.error or following.unreachable,
             policy_error_commit=following.error_commit,
+            policy_pinned=following.pinned,
             token=token_of(head) if head is not None else "",
             store=self._store.kind,
             audit_mode=snapshot.audit_checks.short if snapshot is not None else "",
