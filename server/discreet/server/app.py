@@ -21,6 +21,8 @@ from discreet.server.calls import new_id
 from discreet.server.clock import SystemClock
 from discreet.server.config import ServerConfig
 from discreet.server.errors import PolicyRefused, StartRefused, StoreRefused
+from discreet.server.fleet.fleet import Fleet
+from discreet.server.fleet.names import require_state
 from discreet.server.logs import Log, make_log
 from discreet.server.metrics import CallCounts, Metrics
 from discreet.server.metrics.caching import Caching
@@ -77,7 +79,6 @@ class Server:
         self._exposing = Exposing(self.metrics.text)
         self.metrics_address = ""
         """HOST:PORT of /metrics; empty where nobody asked for it."""
-        self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts)
         self.bell = Bell()
         cache = cache_of(config.redis, config.redis_prefix, self.bell, self.log)
         self.bundles = Bundles(self.store, cache, self.bell)
@@ -111,10 +112,12 @@ class Server:
         self.listeners.hold()
         try:
             head, adoptions = await self._open()
+            await require_state(self.store, self.config.instance, self._high_water, head, adoptions)
             self._high_water.admit(head, adoptions)
             self.bundles.cache.start(head.epoch)
             await self.policies.start()
             reader = FactReader(self.store, head)
+            await self.fleet.join(reader.heads)
             self.methods = self._methods(reader)
             await self._tell_health(serving=self.policies.usable())
             await self._expose(reader, self.methods)
@@ -125,19 +128,21 @@ class Server:
             await self.bundles.cache.stop()
             await self.listeners.stop(0)
             self.listeners.release()
+            await self.fleet.leave()
             with contextlib.suppress(StoreError):
                 await self.store.close()
             raise
         self._tasks = [
             self._in_background(self.policies.run(self.config.poll_s)),
             self._in_background(self._watch(reader)),
+            self._in_background(self._be_known()),
             *(self._in_background(work()) for work in self.methods.purging.background()),
         ]
 
     def _methods(self, reader: FactReader) -> Methods:
         return Methods(
             self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
-            self.problems, self._counts, self.bell.ring,
+            self.problems, self._counts, self.bell.ring, self.fleet,
         )  # fmt: skip
 
     async def _expose(self, reader: FactReader, methods: Methods) -> None:
@@ -147,6 +152,7 @@ class Server:
         self.metrics.add_source(standing)
         self.metrics.add_source(methods.purging.noticing)
         self.metrics.add_source(Caching(self.bundles))
+        self.metrics.add_source(self.fleet.series)
         if self.config.metrics is not None:
             self.metrics_address = await self._exposing.start(*self.config.metrics)
         if self.config.policy_webhook is not None:
@@ -171,6 +177,12 @@ class Server:
         except StoreError as error:
             raise StoreRefused(str(error)) from None
 
+    async def _be_known(self) -> None:
+        """Keeps this server known to the others; ends it where another one lives under its name."""
+        await self.fleet.presence.run()
+        self.log.error("another server lives under this one's name; the server stops", instance=self.instance)
+        self.failed.set()
+
     async def _watch(self, reader: FactReader) -> None:
         """Keeps health true, and takes over what other servers publish, without waiting for a call to notice."""
         ear, loop, mark_due = self.bell.ear(), asyncio.get_running_loop(), 0.0
@@ -180,6 +192,7 @@ class Server:
                     head = await reader.heads.read()
                     await self.policies.at_least(head.policy_revision)
                 self._note_store(answers=True)
+                self.fleet.presence.moved()
                 if loop.time() >= mark_due:  # each is a write to the disk: as often as without a bell
                     await self._keep_mark(head)
                     mark_due = loop.time() + WATCH_S
@@ -188,6 +201,7 @@ class Server:
             except DatabaseChanged as error:
                 self._note_store(answers=False, why=str(error))
                 self._store_changed = str(error)
+                self.fleet.presence.forsaken = True
             except (StoreError, TimeoutError) as error:
                 self._note_store(answers=False, why=type(error).__name__)
             await self._set_health()
@@ -206,6 +220,7 @@ class Server:
 
     def _note_store(self, *, answers: bool, why: str = "") -> None:
         self._store_changed = ""
+        self.fleet.presence.forsaken = False
         if answers != self._store_answers:
             self._store_answers = answers
             if answers:
@@ -227,7 +242,7 @@ class Server:
 
     def problems(self) -> list[str]:
         """What is wrong or degraded, sorted; empty where all is well."""
-        following, found = self.policies.following, []
+        following, found = self.policies.following, self.fleet.problems()
         if self.policies.snapshot is None:
             found.append("policy: no revision is in force yet")
         if self.policies.stale():
@@ -274,6 +289,7 @@ class Server:
         await self._exposing.stop()
         await self._webhook.stop()
         self.listeners.release()
+        await self.fleet.leave()
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(LAST_MARK_S):
                 await self._keep_mark(await self.store.head())

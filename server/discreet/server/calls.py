@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import uuid_utils
 
 from discreet.policy.facts import Caller
+
+
+class Rest:
+    """Which read of the head the answer to one call, or to one frame of a stream, rests on. Kept by the lease."""
+
+    __slots__ = ("began_ns", "under_way")
+
+    def __init__(self) -> None:
+        self.under_way: object | None = None
+        """What the call is counted under; None: what it answers rests on no read of the head."""
+        self.began_ns = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +33,7 @@ class Call:
     method: str
     request_id: str
     deadline: float | None = None
+    rest: Rest = field(default_factory=Rest, compare=False, repr=False)
 
     @property
     def name(self) -> str:

@@ -1,8 +1,12 @@
 """The clock port on this process's clocks. Decisions use the database's clock, which is read with the head."""
 
 import time
+from typing import Final
 
 from discreet.policy.facts import Micros
+
+_NEVER_BACK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Where there is one, the clock that goes on while the machine sleeps: a lease must not outlast a sleep."""
 
 
 class SystemClock:
@@ -14,4 +18,4 @@ class SystemClock:
 
     def monotonic_ns(self) -> int:
         """Nanoseconds that never step back."""
-        return time.monotonic_ns()
+        return time.clock_gettime_ns(_NEVER_BACK)

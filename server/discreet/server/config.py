@@ -94,6 +94,8 @@ class ServerConfig:
     """How long calls that are under way may take to finish once the server is told to stop."""
     drain_s: float = 0.2
     """How long the server goes on accepting after health says NOT_SERVING, so that routing can notice."""
+    lease_s: float = 5.0
+    """How long after its read of the state an answer may leave this process; who waits for a change waits so long."""
     store_timeout_s: float = 5.0
     """How long a call waits for the store where its own deadline is later or missing."""
     calls_max: int = 1_000
@@ -133,6 +135,8 @@ class ServerConfig:
         self._check_following()
         if not 0.05 <= self.poll_s <= 3_600:
             raise ConfigRefused("poll interval: must be 0.05 to 3,600 seconds")
+        if not 1 <= self.lease_s <= 60:
+            raise ConfigRefused("lease: must be 1 to 60 seconds")
         if not 0 <= self.grace_s <= 600 or not 0 <= self.drain_s <= 60:
             raise ConfigRefused("grace: must be 0 to 600 seconds, drain 0 to 60")
 
@@ -222,6 +226,7 @@ class _FileModel(BaseModel):
     poll_s: float | None = Field(None, alias="poll-s")
     grace_s: float | None = Field(None, alias="grace-s")
     drain_s: float | None = Field(None, alias="drain-s")
+    lease_s: float | None = Field(None, alias="lease-s")
     store_timeout_s: float | None = Field(None, alias="store-timeout-s")
     calls_max: int | None = Field(None, alias="calls-max")
     log_format: Literal["console", "json"] | None = Field(None, alias="log-format")

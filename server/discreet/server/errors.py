@@ -34,6 +34,10 @@ class StoreRefused(StartRefused):
     """The database cannot be used."""
 
 
+class InstanceTaken(StartRefused):
+    """Another server of the database lives under the same name."""
+
+
 class ListenRefused(StartRefused):
     """A socket cannot be bound, or its place is not safe."""
 

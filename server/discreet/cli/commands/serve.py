@@ -61,6 +61,10 @@ machine. Stop it with SIGTERM: calls under way are finished.
 @click.option(
     "--poll", "poll_s", type=float, metavar="SECONDS", help="Time between two looks for new policies (default: 1)."
 )
+@click.option(
+    "--lease", "lease_s", type=float, metavar="SECONDS",
+    help="How long after its read of the state an answer may leave, 1 to 60 (default: 5).",
+)  # fmt: skip
 @click.option("--log-format", type=click.Choice(["console", "json"]), help="Form of the log lines (default: console).")
 @click.option(
     "--log-level",
@@ -110,5 +114,6 @@ def as_cli_error(error: "StartRefused") -> CliError:
         errors.PolicyRefused: PolicySetError,
         errors.StoreRefused: Unreachable,
         errors.ListenRefused: Unreachable,
+        errors.InstanceTaken: InputError,
     }
     return by_kind.get(type(error), Unreachable)(str(error))

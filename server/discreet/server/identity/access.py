@@ -62,6 +62,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
     "/discreet.v1.AuditService/Explain": _AUDITOR,
     "/discreet.v1.ServerService/GetServerInfo": _EVERYONE,
     "/discreet.v1.ServerService/GetStatus": _EVERYONE,
+    "/discreet.v1.ServerService/WaitForServers": _EVERYONE - _AGENT - _HOLDER,
     "/grpc.health.v1.Health/Check": _EVERYONE,
     "/grpc.health.v1.Health/List": _EVERYONE,
     "/grpc.health.v1.Health/Watch": _EVERYONE,

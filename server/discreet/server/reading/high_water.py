@@ -120,6 +120,10 @@ class HighWater:
             raise Damaged(path)
         return Mark(int(number), *links)
 
+    def knows(self, head: Head, adoptions: Sequence[Adoption]) -> bool:
+        """Whether anything was seen of a database, or of one that it stands in for."""
+        return any(self.read_any(epoch) is not None for epoch in (head.epoch, *_accepted(adoptions)))
+
     def read_any(self, epoch: str) -> Mark | None:
         """As `read`, but a mark that cannot be read counts as higher than any number."""
         try:

@@ -19,6 +19,7 @@ from discreet.policy.token import Token, encode
 from discreet.policy.words import AuditAct, Moment, Reason, Verdict
 from discreet.server.calls import Call
 from discreet.server.config import ServerConfig
+from discreet.server.fleet.presence import Presence
 from discreet.server.identity.access import tenant_of
 from discreet.server.logs import Log
 from discreet.server.policies.follower import Policies
@@ -126,6 +127,7 @@ class Asking:
         policies: Policies,
         clock: Clock,
         log: Log,
+        presence: Presence,
     ) -> None:
         self.store = store
         self.policies = policies
@@ -133,6 +135,8 @@ class Asking:
         self.timeout_s = config.store_timeout_s
         self.tally = Tally()
         self._reader = reader
+        self._presence = presence
+        self.lease = presence.lease
         self._clock = clock
         self._log = log
 
@@ -146,11 +150,17 @@ class Asking:
 
         Precondition where `min_token` names no state of this database; any other failure is a reason to withhold.
         """
+        lease, began = self.lease, False
         try:
             async with asyncio.timeout(call.time_left_s(self.timeout_s)):
+                if not lease.held:
+                    await self._presence.renew()
+                began = lease.begin(call.rest)
                 reading = await self._reader.read(request.tenant, ids, request.min_token)
                 snapshot = await self._snapshot(reading.head.policy_revision)
         except (StoreError, TimeoutError) as error:
+            if began:
+                lease.end(call.rest)
             self.tally.dependency_failures += 1
             self._log.warning(
                 "withheld: the store does not answer", request_id=call.request_id, error=type(error).__name__

@@ -39,6 +39,7 @@ class Checking:
             record = await computed(size, self._asking.record_of, call, AuditAct.CHECK, asked, decided, ids)
             if not await self._asking.record(call, record):
                 decided = withhold_all(request, asked.snapshot, Reason.AUDIT_UNAVAILABLE)
+                self._asking.lease.end(call.rest)
                 # Should the row be written after all, it is of an answer that nobody got: this one has other ids.
                 ids = [new_id() for _ in decided.results]
         self._asking.tally.told(request.moment, decided.results)

@@ -99,6 +99,7 @@ class Committing:
         request = self._asking.addressed(call, parsed.request)
         progress = _Progress(len(data))
         for number in range(ROUNDS_MAX + LAST_ROUNDS_MAX):
+            self._asking.lease.end(call.rest)
             this = await self._round(call, request, parsed.ids, progress)
             if this is None:
                 continue
@@ -109,6 +110,7 @@ class Committing:
                 await evened(call, began, this.decided.results)
                 return reply
             if outcome is None:
+                self._asking.lease.end(call.rest)
                 return self._withheld(call, this.asked, Reason.AUDIT_UNAVAILABLE)
             if isinstance(outcome, Overtaken):
                 final = number >= ROUNDS_MAX + LAST_ROUNDS_MAX - 2

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from discreet.server.calls import StreamMethod, UnaryMethod
 from discreet.server.config import ServerConfig
+from discreet.server.fleet.fleet import Fleet
 from discreet.server.logs import Log
 from discreet.server.metrics.counts import CallCounts
 from discreet.server.policies.follower import Policies
@@ -21,6 +22,7 @@ from discreet.server.servicers.index.records import Records
 from discreet.server.servicers.index.transacting import Transacting
 from discreet.server.servicers.purge.service import Purging
 from discreet.server.servicers.server_info import ServerInfo
+from discreet.server.servicers.servers import Servers
 from discreet.server.servicers.shown import Reporting
 from discreet.server.servicers.stream import Refusal, Streaming
 from discreet.server.servicers.typed import on_bytes
@@ -43,11 +45,12 @@ class Methods:
         problems: Callable[[], list[str]],
         counts: CallCounts,
         ring: Callable[[], None],
+        fleet: Fleet,
     ) -> None:
         timeout_s = config.store_timeout_s
-        self.asking = Asking(config, instance, store, reader, policies, clock, log)
+        self.asking = Asking(config, instance, store, reader, policies, clock, log, fleet.presence)
         checking = Checking(self.asking)
-        self.streaming = Streaming(checking, refusal, counts)
+        self.streaming = Streaming(checking, refusal, counts, fleet.lease)
         transacting = Transacting(store, policies, instance, timeout_s, ring)
         self.purging = Purging(config, instance, store, reader.heads, transacting, log)
         info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s)
@@ -59,7 +62,7 @@ class Methods:
             **authority_methods(transacting, policies, config.approve_by_two),
             **self.purging.unary,
             **_audit(Auditing(store, policies, timeout_s)),
-            **_server(info),
+            **_server(info, Servers(fleet.waiting, reader.heads, timeout_s)),
         }
         self.streams: Mapping[str, StreamMethod] = {
             "/discreet.v1.DisclosureService/CheckStream": self.streaming.check_stream,
@@ -93,8 +96,11 @@ def _audit(auditing: Auditing) -> dict[str, UnaryMethod]:
     }
 
 
-def _server(info: ServerInfo) -> dict[str, UnaryMethod]:
+def _server(info: ServerInfo, servers: Servers) -> dict[str, UnaryMethod]:
     return {
+        "/discreet.v1.ServerService/WaitForServers": on_bytes(
+            server_pb2.WaitForServersRequest, servers.wait_for_servers
+        ),
         "/discreet.v1.ServerService/GetServerInfo": on_bytes(server_pb2.GetServerInfoRequest, info.get_server_info),
         "/discreet.v1.ServerService/GetStatus": on_bytes(server_pb2.GetStatusRequest, info.get_status),
     }

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from discreet.policy.codec.encode import policy_message
 from discreet.policy.codec.values import stamp_of
 from discreet.policy.facts import Micros
 from discreet.server.calls import Call
+from discreet.server.fleet.environments import disagreement
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Head, Store, StoreError
+from discreet.server.ports_policy import ServerRow
 from discreet.server.reading.heads import SharedHeads
 from discreet.server.servicers.index.messages import token_of
+from discreet.server.servicers.servers import state_message
 from discreet.v1 import server_pb2 as pb
 
-API_LEVEL = 1
+API_LEVEL = 2
 """Counts additions to the API; raised with every new field or method."""
+
+SERVERS_WITHIN_US = 24 * 60 * 60 * 1_000_000
+"""Servers that ended or fell silent within that time are shown."""
 
 
 def server_version() -> str:
@@ -63,10 +69,12 @@ class ServerInfo:
 
     async def get_status(self, call: Call, _request: pb.GetStatusRequest) -> pb.GetStatusResponse:
         """Readiness, and all that is degraded."""
-        head = await self._head(call)
+        head, (now, servers) = await self._head(call), await self._servers(call)
         problems = self._problems()
         if head is None:
             problems = sorted({*problems, "store: does not answer"})
+        if told := disagreement(now, servers):
+            problems = sorted([*problems, told])
         snapshot, following = self._policies.snapshot, self._policies.following
         status = pb.GetStatusResponse(
             instance=self._instance,
@@ -81,10 +89,19 @@ class ServerInfo:
             store=self._store.kind,
             audit_mode=snapshot.audit_checks.short if snapshot is not None else "",
             started_at=stamp_of(self._started_at),
+            servers=[state_message(head.epoch, now, row) for row in servers] if head is not None else (),
         )
         if following.read_at is not None:
             status.policy_checked_at.CopyFrom(stamp_of(following.read_at))
         return status
+
+    async def _servers(self, call: Call) -> tuple[Micros, Sequence[ServerRow]]:
+        """The database's clock and its servers; none where the store does not answer."""
+        try:
+            async with asyncio.timeout(call.time_left_s(self._timeout_s)):
+                return await self._store.servers(SERVERS_WITHIN_US)
+        except (StoreError, TimeoutError):
+            return Micros(0), ()
 
     async def _head(self, call: Call) -> Head | None:
         try:

@@ -22,6 +22,7 @@ from discreet.policy.words import AuditAct
 from discreet.server.auditing import Change, row_of
 from discreet.server.calls import Call, StreamMethod, UnaryMethod, new_id
 from discreet.server.errors import BadMessage, CallRefused, DeadlinePassed, Denied, Unavailable
+from discreet.server.fleet.lease import Lease
 from discreet.server.identity.access import require_method
 from discreet.server.logs import Log
 from discreet.server.metrics.counts import CallCounts, labelled
@@ -36,8 +37,9 @@ REFUSAL_AUDIT_S = 2.0
 class Edge:
     """Turns services into gRPC handlers that are bound to one listener's identity."""
 
-    def __init__(self, store: Store, clock: Clock, log: Log, instance: str, counts: CallCounts) -> None:
+    def __init__(self, store: Store, clock: Clock, log: Log, instance: str, counts: CallCounts, lease: Lease) -> None:
         self._counts = counts
+        self._lease = lease
         self._store = store
         self._clock = clock
         self._log = log
@@ -70,6 +72,7 @@ class Edge:
             try:
                 require_method(caller, method)
                 reply = await inner(call, data)
+                self._lease.leave(call.rest)  # nothing is awaited between this and the sending
                 code = "OK"
                 return reply
             except asyncio.CancelledError:
@@ -79,6 +82,7 @@ class Edge:
                 code = refused.status.name
                 await _abort(context, refused)
             finally:
+                self._lease.end(call.rest)
                 self._ended()
                 self._counts.ended(label, code, time.perf_counter() - started)
 

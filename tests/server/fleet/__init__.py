@@ -1,0 +1,1 @@
+"""The servers of one database: leases, what is told of them, and waiting for them."""
