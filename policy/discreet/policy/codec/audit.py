@@ -48,6 +48,8 @@ class CallRecord:
     policy_age_us: int | None = None
     """As `decide` was given it; None where nothing could be decided."""
     repeated_under: ReadingRecord | None = None
+    claimed_scopes_left_out: bool = False
+    """Known from a row that is written again, whose request does not have them."""
 
 
 def audit_row(decided: Decided, call: CallRecord) -> bytes:
@@ -81,11 +83,13 @@ def row_message(decided: Decided, call: CallRecord) -> pb.AuditRow:
         facts=_facts(decided, call),
         decisions=[_decision(d, call, i) for i, d in enumerate(decided.results)],
         policy_age=_duration(call.policy_age_us),
-        claimed_scopes_left_out=call.policy_age_us is not None
-        and bool(request.principal.claimed_scopes)
-        and not claims_count,
+        claimed_scopes_left_out=call.claimed_scopes_left_out or _left_out(call, counted=claims_count),
         repeated_under=_reading(call.repeated_under),
     )
+
+
+def _left_out(call: CallRecord, *, counted: bool) -> bool:
+    return call.policy_age_us is not None and not counted and bool(call.request.principal.claimed_scopes)
 
 
 def _duration(us: int | None) -> Duration | None:

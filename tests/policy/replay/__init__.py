@@ -1,0 +1,1 @@
+"""Replaying recorded decisions, as a pure function of row, facts and revisions."""
