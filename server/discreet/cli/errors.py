@@ -61,6 +61,12 @@ class DemoDiffers(CliError):
     exit_code = ExitCode.DEFECT
 
 
+class NotEverywhere(CliError):
+    """A change stands, and not every server is known to have it; who made it waits again or looks at the servers."""
+
+    exit_code = ExitCode.NOT_EVERYWHERE
+
+
 class PurgeBehind(CliError):
     """A purge is overdue or failed at a holder; the operator must act."""
 

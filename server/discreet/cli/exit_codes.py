@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     REFUSED = 6
     FAULTS = 7
     BEHIND = 8
+    NOT_EVERYWHERE = 9
     WITHHELD = 10
     PURGE = 11
 
@@ -29,6 +30,7 @@ MEANINGS = {
     ExitCode.REFUSED: "this identity may not do that",
     ExitCode.FAULTS: "something is wrong with the database (`discreet db check`)",
     ExitCode.BEHIND: "of `discreet purge status --check`: an order is overdue, or an item failed",
+    ExitCode.NOT_EVERYWHERE: "of --wait: the change stands, and not every server is known to have it",
     ExitCode.WITHHELD: "of check and commit: something is withheld",
     ExitCode.PURGE: "of check and commit: something must be purged",
 }

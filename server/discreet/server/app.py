@@ -142,7 +142,7 @@ class Server:
     def _methods(self, reader: FactReader) -> Methods:
         return Methods(
             self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
-            self.problems, self._counts, self.bell.ring, self.fleet,
+            self.problems, self._counts, self.bell.ring, self.fleet, self.bundles.cache,
         )  # fmt: skip
 
     async def _expose(self, reader: FactReader, methods: Methods) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from discreet.cli.settings import current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
@@ -16,8 +17,9 @@ _reason = click.option("--reason", required=True, help="Why; it is recorded.")
 @click.command(epilog="\b\nExample:\n  discreet approve 0192f0c1-... --reason 'checked the list'")
 @click.argument("approval_id")
 @_reason
+@wait_option
 @shared_options
-def approve(approval_id: str, reason: str) -> None:
+def approve(approval_id: str, reason: str, wait: float | None) -> None:
     """Carry out what another operator asked for, if it still covers exactly what it did then."""
     settings = current()
     from discreet.cli.connection import connect
@@ -30,6 +32,7 @@ def approve(approval_id: str, reason: str) -> None:
         response = line.call(AuthorityServiceStub(line.channel).Approve, request)
     order = f"; purge order {response.purge_order_id}" if response.purge_order_id else ""
     tell(settings, f"approval {approval_id}: carried out{order}", response)
+    wait_for_servers(settings, wait, response)
 
 
 @click.command(epilog="\b\nExample:\n  discreet reject 0192f0c1-... --reason 'the wrong record'")

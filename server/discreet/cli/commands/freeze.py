@@ -6,6 +6,7 @@ import click
 
 from discreet.cli.errors import InputError
 from discreet.cli.settings import current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from discreet.v1.authority_pb2 import FreezeInfo
@@ -28,8 +29,9 @@ Hides, deletes nothing, and ends by itself, after 31 days at most.
 )
 @click.option("--for", "span", required=True, metavar="SPAN", help="How long: a number and a unit, such as 30m or 2h.")
 @click.option("--reason", required=True, help="Why; it is recorded.")
+@wait_option
 @shared_options
-def freeze(source: str, whole_tenant: bool, everything: bool, span: str, reason: str) -> None:
+def freeze(source: str, whole_tenant: bool, everything: bool, span: str, reason: str, wait: float | None) -> None:
     """Withhold a source, a tenant or everything at once, for a time."""
     if bool(source) + whole_tenant + everything != 1:
         raise InputError("not exactly one of SOURCE, --whole-tenant and --all", "say what is to be frozen")
@@ -49,14 +51,16 @@ def freeze(source: str, whole_tenant: bool, everything: bool, span: str, reason:
         response = line.call(AuthorityServiceStub(line.channel).Freeze, request)
     what = f"source {source}" if source else "everything" if everything else "the whole tenant"
     tell(settings, f"{what}: frozen until {at(request.until)}; freeze {response.freeze_id}", response)
+    wait_for_servers(settings, wait, response)
 
 
 @click.command(epilog="\b\nExample:\n  discreet unfreeze 0192f0c1-... --reason 'checked'")
 @click.argument("freeze_id")
 @click.option("--all", "everything", is_flag=True, help="It is a freeze of every tenant.")
 @click.option("--reason", required=True, help="Why; it is recorded.")
+@wait_option
 @shared_options
-def unfreeze(freeze_id: str, everything: bool, reason: str) -> None:
+def unfreeze(freeze_id: str, everything: bool, reason: str, wait: float | None) -> None:
     """End a freeze before its time."""
     settings = current()
     from discreet.cli.connection import connect
@@ -69,6 +73,7 @@ def unfreeze(freeze_id: str, everything: bool, reason: str) -> None:
     with connect(settings, "operator") as line:
         response = line.call(AuthorityServiceStub(line.channel).Unfreeze, request)
     tell(settings, f"freeze {freeze_id}: over", response)
+    wait_for_servers(settings, wait, response)
 
 
 @click.command(epilog="\b\nExample:\n  discreet freezes")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from discreet.cli.settings import current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from google.protobuf.timestamp_pb2 import Timestamp
@@ -38,8 +39,11 @@ def _timestamp(value: str) -> "Timestamp":
 @click.option("--not-before", metavar="TIME", help="Valid from then on: RFC 3339, or a span ahead such as +1d.")
 @click.option("--expires", metavar="TIME", help="Valid until then: RFC 3339, or a span ahead such as +90d.")
 @click.option("--reason", required=True, help="Why; it is recorded.")
+@wait_option
 @shared_options
-def add(principal_id: str, scope: str, not_before: str | None, expires: str | None, reason: str) -> None:
+def add(
+    principal_id: str, scope: str, not_before: str | None, expires: str | None, reason: str, wait: float | None
+) -> None:
     """Give a principal a scope."""
     settings = current()
     from discreet.cli.connection import connect
@@ -59,6 +63,7 @@ def add(principal_id: str, scope: str, not_before: str | None, expires: str | No
         print_tree(settings, to_tree(response))
     else:
         note(f"{principal_id} holds {scope} (generation {response.generation}, token {response.token})")
+    wait_for_servers(settings, wait, response)
 
 
 @grant.command(
@@ -67,8 +72,9 @@ def add(principal_id: str, scope: str, not_before: str | None, expires: str | No
 @click.argument("principal_id")
 @click.argument("scope")
 @click.option("--reason", required=True, help="Why; it is recorded.")
+@wait_option
 @shared_options
-def withdraw(principal_id: str, scope: str, reason: str) -> None:
+def withdraw(principal_id: str, scope: str, reason: str, wait: float | None) -> None:
     """Withdraw a scope from a principal, at once."""
     settings = current()
     from discreet.cli.connection import connect
@@ -84,6 +90,7 @@ def withdraw(principal_id: str, scope: str, reason: str) -> None:
         print_tree(settings, to_tree(response))
     else:
         note(f"{principal_id} {scope}: {response.withdrawn} grants ended (token {response.token})")
+    wait_for_servers(settings, wait, response)
 
 
 @grant.command("list", epilog="\b\nExample:\n  discreet --tenant marlowe grant list ana --history")

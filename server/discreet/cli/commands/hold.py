@@ -6,6 +6,7 @@ import click
 
 from discreet.cli.errors import InputError
 from discreet.cli.settings import current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from discreet.v1.purge_pb2 import Hold
@@ -31,8 +32,9 @@ def hold() -> None:
 @click.option("--source", default="", metavar="LABEL", help="Everything under a source, what is to come too.")
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @click.option("--ticket", required=True, help="The ticket that asked for it.")
+@wait_option
 @shared_options
-def place(record_id: str, version: str, source: str, reason: str, ticket: str) -> None:
+def place(record_id: str, version: str, source: str, reason: str, ticket: str, wait: float | None) -> None:
     """Keep a version, a record or a source, whatever is revoked; hides it while it is held."""
     if bool(record_id) == bool(source):
         raise InputError("neither or both of RECORD_ID and --source", "say what is to be held, in one way")
@@ -52,14 +54,16 @@ def place(record_id: str, version: str, source: str, reason: str, ticket: str) -
     what = f"source {source}" if source else " ".join(filter(None, (record_id, version)))
     counts = f"{response.recalled_items} items recalled, {response.purged_before} purged before"
     tell(settings, f"{what}: held; hold {response.hold_id}; {counts}", response)
+    wait_for_servers(settings, wait, response)
 
 
 @hold.command(epilog="\b\nExample:\n  discreet hold lift 0192f0c1-... --reason settled --ticket LEGAL-7")
 @click.argument("hold_id")
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @click.option("--ticket", required=True, help="The ticket that asked for it.")
+@wait_option
 @shared_options
-def lift(hold_id: str, reason: str, ticket: str) -> None:
+def lift(hold_id: str, reason: str, ticket: str, wait: float | None) -> None:
     """End a hold; what was revoked under it is to be purged again."""
     settings = current()
     from discreet.cli.connection import connect
@@ -71,6 +75,7 @@ def lift(hold_id: str, reason: str, ticket: str) -> None:
     with connect(settings, "operator") as line:
         response = line.call(PurgeServiceStub(line.channel).LiftHold, request)
     tell(settings, f"hold {hold_id}: lifted", response)
+    wait_for_servers(settings, wait, response)
 
 
 @hold.command("list", epilog="\b\nExample:\n  discreet hold list")

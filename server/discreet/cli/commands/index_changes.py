@@ -6,8 +6,11 @@ import click
 
 from discreet.cli.errors import InputError
 from discreet.cli.settings import Settings, current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from discreet.cli.connection import Line
     from discreet.v1.common_pb2 import RecordRef
     from discreet.v1.index_pb2_grpc import IndexServiceStub
@@ -35,14 +38,16 @@ def _stub(line: "Line") -> "IndexServiceStub":
     return IndexServiceStub(line.channel)
 
 
-def _done(settings: Settings, said: str, token: str) -> None:
+def _done(settings: Settings, said: str, answer: "Message", wait: float | None) -> None:
     from discreet.cli.printing import print_tree
     from discreet.cli.telling import say
 
+    token = getattr(answer, "token", "")
     if settings.output != "pretty":
         print_tree(settings, {"token": token})
     else:
         say(said, token)
+    wait_for_servers(settings, wait, answer)
 
 
 @_change
@@ -54,8 +59,11 @@ def _done(settings: Settings, said: str, token: str) -> None:
 @click.option("--by", nargs=2, metavar="RECORD_ID VERSION", help="The successor; it must exist.")
 @click.option("--clear", is_flag=True, help="Name no successor any more.")
 @_reason
+@wait_option
 @shared_options
-def supersede(record_id: str, version: str, by: tuple[str, str] | None, clear: bool, reason: str) -> None:
+def supersede(
+    record_id: str, version: str, by: tuple[str, str] | None, clear: bool, reason: str, wait: float | None
+) -> None:
     """Name the successor of a version. Hides it, deletes nothing."""
     if bool(by) == clear:
         raise InputError("neither or both of --by and --clear", "name a successor with --by, or give --clear")
@@ -67,9 +75,9 @@ def supersede(record_id: str, version: str, by: tuple[str, str] | None, clear: b
     if by:
         request.successor.CopyFrom(_ref(*by))
     with connect(settings, "operator") as line:
-        token = line.call(_stub(line).Supersede, request).token
+        answer = line.call(_stub(line).Supersede, request)
     said = f"superseded by {by[0]} {by[1]}" if by else "superseded by nothing"
-    _done(settings, f"{record_id} {version}: {said}", token)
+    _done(settings, f"{record_id} {version}: {said}", answer, wait)
 
 
 _SUSPEND_EPILOG = """\b
@@ -89,8 +97,9 @@ Examples:
     help="It ends by itself then: RFC 3339, or a span ahead such as +2h. Else only `resume` ends it.",
 )
 @_reason
+@wait_option
 @shared_options
-def suspend(record_id: str, version: str, until: str | None, reason: str) -> None:
+def suspend(record_id: str, version: str, until: str | None, reason: str, wait: float | None) -> None:
     """Hide a version at once, until `resume` or until a time. Again: replaces the time."""
     settings = current()
     from discreet.cli.connection import connect
@@ -101,8 +110,8 @@ def suspend(record_id: str, version: str, until: str | None, reason: str) -> Non
     if until:
         request.until.CopyFrom(timestamp(until))
     with connect(settings, "operator") as line:
-        token = line.call(_stub(line).Suspend, request).token
-    _done(settings, f"{record_id} {version}: suspended{f' until {until}' if until else ''}", token)
+        answer = line.call(_stub(line).Suspend, request)
+    _done(settings, f"{record_id} {version}: suspended{f' until {until}' if until else ''}", answer, wait)
 
 
 @_change
@@ -110,8 +119,9 @@ def suspend(record_id: str, version: str, until: str | None, reason: str) -> Non
 @click.argument("record_id")
 @click.argument("version")
 @_reason
+@wait_option
 @shared_options
-def resume(record_id: str, version: str, reason: str) -> None:
+def resume(record_id: str, version: str, reason: str, wait: float | None) -> None:
     """End a suspension."""
     settings = current()
     from discreet.cli.connection import connect
@@ -119,8 +129,8 @@ def resume(record_id: str, version: str, reason: str) -> None:
 
     request = ResumeRequest(tenant=settings.tenant, record=_ref(record_id, version), reason=reason)
     with connect(settings, "operator") as line:
-        token = line.call(_stub(line).Resume, request).token
-    _done(settings, f"{record_id} {version}: resumed", token)
+        answer = line.call(_stub(line).Resume, request)
+    _done(settings, f"{record_id} {version}: resumed", answer, wait)
 
 
 @_change
@@ -130,8 +140,11 @@ def resume(record_id: str, version: str, reason: str) -> None:
 @click.argument("scopes", nargs=-1, metavar="[SCOPE]...")
 @click.option("--none", "nobody", is_flag=True, help="No scope at all: nobody reads it.")
 @_reason
+@wait_option
 @shared_options
-def scopes(record_id: str, version: str, scopes: tuple[str, ...], nobody: bool, reason: str) -> None:
+def scopes(
+    record_id: str, version: str, scopes: tuple[str, ...], nobody: bool, reason: str, wait: float | None
+) -> None:
     """Replace the scopes of which a reader needs one."""
     if bool(scopes) == nobody:
         raise InputError(
@@ -143,8 +156,8 @@ def scopes(record_id: str, version: str, scopes: tuple[str, ...], nobody: bool, 
 
     request = SetScopesRequest(tenant=settings.tenant, record=_ref(record_id, version), scopes=scopes, reason=reason)
     with connect(settings, "operator") as line:
-        token = line.call(_stub(line).SetScopes, request).token
-    _done(settings, f"{record_id} {version}: scopes {', '.join(scopes) or 'none'}", token)
+        answer = line.call(_stub(line).SetScopes, request)
+    _done(settings, f"{record_id} {version}: scopes {', '.join(scopes) or 'none'}", answer, wait)
 
 
 @_change
@@ -154,8 +167,9 @@ def scopes(record_id: str, version: str, scopes: tuple[str, ...], nobody: bool, 
 @click.option("--until", metavar="TIME", help="Eligible until then: RFC 3339, or a span ahead such as +90d.")
 @click.option("--unknown", is_flag=True, help="Eligibility is unknown from now on.")
 @_reason
+@wait_option
 @shared_options
-def assess(record_id: str, version: str, until: str | None, unknown: bool, reason: str) -> None:
+def assess(record_id: str, version: str, until: str | None, unknown: bool, reason: str, wait: float | None) -> None:
     """Say until when a version is assessed as eligible."""
     if bool(until) == unknown:
         raise InputError("neither or both of --until and --unknown", "give one of them")
@@ -168,8 +182,13 @@ def assess(record_id: str, version: str, until: str | None, unknown: bool, reaso
     if until:
         request.expires_at.CopyFrom(timestamp(until))
     with connect(settings, "operator") as line:
-        token = line.call(_stub(line).RecordAssessment, request).token
-    _done(settings, f"{record_id} {version}: {f'eligible until {until}' if until else 'eligibility unknown'}", token)
+        answer = line.call(_stub(line).RecordAssessment, request)
+    _done(
+        settings,
+        f"{record_id} {version}: {f'eligible until {until}' if until else 'eligibility unknown'}",
+        answer,
+        wait,
+    )
 
 
 @_change
@@ -178,8 +197,9 @@ def assess(record_id: str, version: str, until: str | None, unknown: bool, reaso
 @click.argument("version")
 @click.option("--reachable", is_flag=True, help="It can be reached again.")
 @_reason
+@wait_option
 @shared_options
-def unreachable(record_id: str, version: str, reachable: bool, reason: str) -> None:
+def unreachable(record_id: str, version: str, reachable: bool, reason: str, wait: float | None) -> None:
     """Say that the original cannot be reached now, or can again."""
     settings = current()
     from discreet.cli.connection import connect
@@ -189,5 +209,5 @@ def unreachable(record_id: str, version: str, reachable: bool, reason: str) -> N
         tenant=settings.tenant, record=_ref(record_id, version), reachable=reachable, reason=reason
     )
     with connect(settings, "operator") as line:
-        token = line.call(_stub(line).MarkUnreachable, request).token
-    _done(settings, f"{record_id} {version}: {'reachable' if reachable else 'unreachable'}", token)
+        answer = line.call(_stub(line).MarkUnreachable, request)
+    _done(settings, f"{record_id} {version}: {'reachable' if reachable else 'unreachable'}", answer, wait)

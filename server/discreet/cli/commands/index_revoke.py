@@ -6,6 +6,7 @@ import click
 
 from discreet.cli.errors import InputError
 from discreet.cli.settings import Settings, current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
@@ -60,10 +61,11 @@ _QUERY = {"label": "source_label", "prefix": "record_id_prefix", "scope": "scope
     "--dry-run-digest", default="", metavar="DIGEST", help="The digest that the dry run gave; refused where it differs."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@wait_option
 @shared_options
 def revoke(
     reason: str, ticket: str, purge_not_before: str | None, dry_run: bool, dry_run_digest: str, yes: bool,
-    **extent: "str | bool | tuple[str, ...] | None",
+    wait: float | None, **extent: "str | bool | tuple[str, ...] | None",
 ) -> None:  # fmt: skip
     """Revoke the retention of versions: their copies are purged. Cannot be undone."""
     settings = current()
@@ -91,6 +93,8 @@ def revoke(
             request.dry_run = False
             response = _call(line, request)
     _print(settings, said, response, dry_run=dry_run)
+    if not dry_run:
+        wait_for_servers(settings, wait, response)
 
 
 def _call(line: "Line", request: "RevokeRetentionRequest") -> "RevokeRetentionResponse":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from discreet.cli.settings import current, shared_options
+from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
@@ -66,8 +67,9 @@ def _row(item: "Tombstone") -> tuple[str, ...]:
 @click.argument("tombstone_id")
 @click.option("--reason", required=True, help="Why the content is approved again; it is recorded.")
 @click.option("--ticket", required=True, help="The ticket that asked for it.")
+@wait_option
 @shared_options
-def lift(tombstone_id: str, reason: str, ticket: str) -> None:
+def lift(tombstone_id: str, reason: str, ticket: str, wait: float | None) -> None:
     """Let content in again, as a new version. What was revoked stays revoked."""
     settings = current()
     from discreet.cli.connection import connect
@@ -79,3 +81,4 @@ def lift(tombstone_id: str, reason: str, ticket: str) -> None:
     with connect(settings, "operator") as line:
         response = line.call(AuthorityServiceStub(line.channel).LiftTombstone, request)
     tell(settings, f"tombstone {tombstone_id}: lifted; it refuses nothing any more", response)
+    wait_for_servers(settings, wait, response)

@@ -11,6 +11,7 @@ from discreet.server.logs import Log
 from discreet.server.metrics.counts import CallCounts
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Clock, Store
+from discreet.server.ports_cache import BundleCache
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.asking import Asking
 from discreet.server.servicers.audit import Auditing
@@ -46,6 +47,7 @@ class Methods:
         counts: CallCounts,
         ring: Callable[[], None],
         fleet: Fleet,
+        cache: BundleCache,
     ) -> None:
         timeout_s = config.store_timeout_s
         self.asking = Asking(config, instance, store, reader, policies, clock, log, fleet.presence)
@@ -53,7 +55,7 @@ class Methods:
         self.streaming = Streaming(checking, refusal, counts, fleet.lease)
         transacting = Transacting(store, policies, instance, timeout_s, ring)
         self.purging = Purging(config, instance, store, reader.heads, transacting, log)
-        info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s)
+        info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s, cache)
         self.unary: Mapping[str, UnaryMethod] = {
             "/discreet.v1.DisclosureService/Check": checking.check,
             "/discreet.v1.DisclosureService/Commit": Committing(self.asking).commit,

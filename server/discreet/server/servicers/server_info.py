@@ -13,6 +13,7 @@ from discreet.server.calls import Call
 from discreet.server.fleet.environments import disagreement
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Head, Store, StoreError
+from discreet.server.ports_cache import BundleCache
 from discreet.server.ports_policy import ServerRow
 from discreet.server.reading.heads import SharedHeads
 from discreet.server.servicers.index.messages import token_of
@@ -46,6 +47,7 @@ class ServerInfo:
         problems: Callable[[], list[str]],
         started_at: Micros,
         timeout_s: float,
+        cache: BundleCache,
     ) -> None:
         self._instance = instance
         self._store = store
@@ -54,6 +56,7 @@ class ServerInfo:
         self._problems = problems
         self._started_at = started_at
         self._timeout_s = timeout_s
+        self._cache = cache
 
     async def get_server_info(self, call: Call, _request: pb.GetServerInfoRequest) -> pb.GetServerInfoResponse:
         """Version, level, and the caller as the server knows it."""
@@ -85,6 +88,8 @@ class ServerInfo:
             policy_error=following.error or following.unreachable,
             policy_error_commit=following.error_commit,
             policy_pinned=following.pinned,
+            cache=self._cache.state.value,
+            cache_silent_ms=self._cache.silent_ms,
             token=token_of(head) if head is not None else "",
             store=self._store.kind,
             audit_mode=snapshot.audit_checks.short if snapshot is not None else "",
