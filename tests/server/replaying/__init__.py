@@ -1,0 +1,1 @@
+"""Replaying recorded decisions from a real database."""
