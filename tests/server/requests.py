@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from discreet.policy.token import Token, encode
-from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2
-from tests.server.support import TENANT, binding, check, commit, digest, document, ref, segment
+from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2, policy_pb2, purge_pb2
+from tests.server.support import POLICY, TENANT, binding, check, commit, digest, document, ref, segment
 
 AT = Timestamp(seconds=1_700_000_000)
 LATER = Timestamp(seconds=1_800_000_000)
@@ -177,6 +177,21 @@ VALID: dict[str, tuple[str, Message]] = {
         "operator",
         index_pb2.ListGrantsRequest(tenant=TENANT, principal_id="ana", page_token="x", page_size=1),
     ),
+    "PublishRevision": (
+        "publisher",
+        policy_pb2.PublishRevisionRequest(
+            files=[policy_pb2.PolicyFile(path=path, content=text.encode()) for path, text in POLICY.items()],
+            commit="c" * 40,
+            origin=policy_pb2.PolicyOrigin(source="s", ref="r", author="a", subject="s", committed_at=AT),
+            expected_number=2,
+        ),
+    ),
+    "RollbackRevision": (
+        "operator",
+        policy_pb2.RollbackRevisionRequest(number=9, reason="why", expected_number=1),
+    ),
+    "UnpinRevision": ("operator", policy_pb2.UnpinRevisionRequest(pinned="c" * 40, reason="why")),
+    "ListRevisions": ("auditor", policy_pb2.ListRevisionsRequest(page_size=1, page_token="x")),
     "QueryDecisions": (
         "auditor",
         audit_pb2.QueryDecisionsRequest(
@@ -212,7 +227,7 @@ REQUIRED = frozenset(
     evidence[0].of[0].version evidence[0].inputs[0].record_id evidence[0].inputs[0].version
     freeze_id hold_id tombstone_id approval_id records.records records.records[0].record_id
     records.records[0].version holder kind source_labels[0] acks acks[0].order_id acks[0].item acks[0].outcome
-    acks[0].reason order_id
+    acks[0].reason order_id files files[0].path number
     """.split()
 )
 """Fields that may not be missing or empty, by path, wherever a message has them."""
@@ -240,6 +255,7 @@ UNIQUE = (
     "records.records",
     "source_labels",
     "acks",
+    "files",
 )
 """Lists whose entries must differ."""
 

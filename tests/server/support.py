@@ -27,7 +27,7 @@ from discreet.server.app import Server
 from discreet.server.config import ServerConfig
 from discreet.server.logs import make_log
 from discreet.server.ports import Clock, Store
-from discreet.v1 import audit_pb2, authority_pb2, disclosure_pb2, index_pb2, purge_pb2, server_pb2
+from discreet.v1 import audit_pb2, authority_pb2, disclosure_pb2, index_pb2, policy_pb2, purge_pb2, server_pb2
 from tests.server.messages import (
     TENANT,
     binding,
@@ -232,7 +232,7 @@ def _methods() -> dict[str, tuple[str, str, type[Message]]]:
     from google.protobuf.message_factory import GetMessageClass
 
     found = {}
-    for file in (disclosure_pb2, index_pb2, authority_pb2, purge_pb2, audit_pb2, server_pb2):
+    for file in (disclosure_pb2, index_pb2, authority_pb2, purge_pb2, policy_pb2, audit_pb2, server_pb2):
         for service in file.DESCRIPTOR.services_by_name.values():
             for method in service.methods:
                 found[method.input_type.name] = (service.name, method.name, GetMessageClass(method.output_type))

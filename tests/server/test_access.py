@@ -14,7 +14,16 @@ from discreet.policy.words import Role
 from discreet.server.errors import Denied
 from discreet.server.identity.access import METHODS, require_method
 from discreet.server.identity.callers import ONE_DEVELOPER, Identity
-from discreet.v1 import audit_pb2, authority_pb2, common_pb2, disclosure_pb2, index_pb2, purge_pb2, server_pb2
+from discreet.v1 import (
+    audit_pb2,
+    authority_pb2,
+    common_pb2,
+    disclosure_pb2,
+    index_pb2,
+    policy_pb2,
+    purge_pb2,
+    server_pb2,
+)
 from tests.server.support import TENANT, PolicyRepo, Running, audit_rows, check, config_of, document, in_process
 
 FILES = (
@@ -22,6 +31,7 @@ FILES = (
     index_pb2,
     authority_pb2,
     purge_pb2,
+    policy_pb2,
     audit_pb2,
     server_pb2,
     health_pb2,

@@ -14,6 +14,7 @@ _EVERYONE = frozenset(Role)
 _AGENT = frozenset({Role.AGENT})
 _COLLECTOR = frozenset({Role.COLLECTOR})
 _HOLDER = frozenset({Role.HOLDER})
+_PUBLISHER = frozenset({Role.PUBLISHER})
 _OPERATOR = frozenset({Role.OPERATOR})
 _AUDITOR = frozenset({Role.AUDITOR})
 _KEEPERS = _OPERATOR | _COLLECTOR
@@ -58,6 +59,10 @@ METHODS: Mapping[str, frozenset[Role]] = {
     "/discreet.v1.PurgeService/PlaceHold": _OPERATOR,
     "/discreet.v1.PurgeService/LiftHold": _OPERATOR,
     "/discreet.v1.PurgeService/ListHolds": _OPERATOR | _AUDITOR,
+    "/discreet.v1.PolicyService/PublishRevision": _PUBLISHER,
+    "/discreet.v1.PolicyService/RollbackRevision": _PUBLISHER | _OPERATOR,
+    "/discreet.v1.PolicyService/UnpinRevision": _PUBLISHER | _OPERATOR,
+    "/discreet.v1.PolicyService/ListRevisions": _PUBLISHER | _OPERATOR | _AUDITOR,
     "/discreet.v1.AuditService/QueryDecisions": _AUDITOR,
     "/discreet.v1.AuditService/Explain": _AUDITOR,
     "/discreet.v1.ServerService/GetServerInfo": _EVERYONE,

@@ -21,6 +21,7 @@ from discreet.server.servicers.commit import Committing
 from discreet.server.servicers.index.grants import Grants
 from discreet.server.servicers.index.records import Records
 from discreet.server.servicers.index.transacting import Transacting
+from discreet.server.servicers.policies.wiring import policy_methods
 from discreet.server.servicers.purge.service import Purging
 from discreet.server.servicers.server_info import ServerInfo
 from discreet.server.servicers.servers import Servers
@@ -63,6 +64,7 @@ class Methods:
             **_index(Records(transacting), Grants(transacting)),
             **authority_methods(transacting, policies, config.approve_by_two),
             **self.purging.unary,
+            **policy_methods(transacting, policies, instance),
             **_audit(Auditing(store, policies, timeout_s)),
             **_server(info, Servers(fleet.waiting, reader.heads, timeout_s)),
         }

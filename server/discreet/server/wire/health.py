@@ -14,6 +14,7 @@ SERVICES = (
     "discreet.v1.IndexService",
     "discreet.v1.AuthorityService",
     "discreet.v1.PurgeService",
+    "discreet.v1.PolicyService",
     "discreet.v1.AuditService",
     "discreet.v1.ServerService",
 )

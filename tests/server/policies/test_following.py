@@ -15,7 +15,8 @@ import pytest
 from grpc_health.v1 import health_pb2  # type: ignore[import-untyped] # ships no types
 
 from discreet.server.errors import PolicyRefused
-from discreet.v1 import common_pb2, server_pb2
+from discreet.v1 import common_pb2
+from tests.server.policies.revisions import BAD, FAILING_TEST, LISTED, in_force, refused
 from tests.server.support import (
     POLICY,
     PolicyRepo,
@@ -37,40 +38,9 @@ from tests.server.support import (
 )
 from tests.server.watching import health
 
-LISTED = POLICY["sources.yaml"].replace(", listed: false", "")
 NOTES_TOO = POLICY["rules.yaml"].replace("sums, mixed]", "sums, mixed, notes]")
-BAD = "apiVersion: discreet/v1\nkind: DisclosurePolicy\nname: rules\nrules:\n  - id: x\n    efect: ALLOW\n"
 TWICE = POLICY["rules.yaml"] + "rules: []\n"
 BOMB = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9 if n else ['x'] * 9)}]\n" for n in range(9))
-FAILING_TEST = """apiVersion: discreet/v1
-kind: PolicyTest
-name: fails
-cases:
-  - name: says the wrong thing
-    moment: PUBLISH
-    principal: ana
-    segment: {kind: chatter, grounding: UNBOUND}
-    expect: {verdict: ALLOW}
-"""
-
-
-async def in_force(running: Running, commit_id: str) -> None:
-    """Waits until a commit is in force."""
-
-    async def holds() -> bool:
-        return (await running.lines.operator.status()).policy.commit == commit_id
-
-    await eventually(holds)
-
-
-async def refused(running: Running, commit_id: str) -> server_pb2.GetStatusResponse:
-    """Waits until a commit was refused."""
-
-    async def holds() -> bool:
-        return (await running.lines.operator.status()).policy_error_commit == commit_id
-
-    await eventually(holds)
-    return await running.lines.operator.status()
 
 
 async def test_a_commit_comes_into_force_whole_and_opens_later_decisions_only(
@@ -121,7 +91,10 @@ async def test_no_decision_sees_half_a_commit(running: Running, repo: PolicyRepo
     "files, said",
     [
         ({"rules.yaml": BAD, "sources.yaml": LISTED}, "rules.yaml:6:5"),
-        ({"rules_test.yaml": FAILING_TEST, "sources.yaml": LISTED}, "rules_test.yaml:"),
+        (
+            {"rules_test.yaml": FAILING_TEST, "sources.yaml": LISTED},
+            'rules_test.yaml:6:5: test "says the wrong thing" fails',
+        ),
         ({"discreet.yaml": "\x00"}, "discreet.yaml:1:"),
         ({"rules.yaml": TWICE}, "rules.yaml:"),
         ({"sources.yaml": LISTED, "zz.yaml": BOMB}, "zz.yaml:1:"),

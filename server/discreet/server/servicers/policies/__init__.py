@@ -1,0 +1,1 @@
+"""PolicyService: policy revisions published, rolled back, unpinned and listed."""

@@ -1,0 +1,1 @@
+"""Tests of policy revisions: followed, published, rolled back, listed."""
