@@ -27,8 +27,11 @@ def existing_state(state: str) -> Path:
     return Path(state)
 
 
-def compare_with(state: Path) -> Callable[[Head, list[Adoption]], Marks]:
-    """Compares a database with what the server of a state directory has seen."""
+def compare_with(state: Path, lost: str = "") -> Callable[[Head, list[Adoption]], Marks]:
+    """Compares a database with what the server of a state directory has seen.
+
+    `lost`: the name of a server whose directory is lost, so that nobody knows what it has seen.
+    """
     from discreet.server.errors import StoreRefused
 
     water = HighWater(state)
@@ -39,6 +42,8 @@ def compare_with(state: Path) -> Callable[[Head, list[Adoption]], Marks]:
             water.require(head, adoptions)
         except StoreRefused as error:
             said = str(error)
+        if lost and not water.knows(head, adoptions):
+            said = said or f"what the server {lost} has seen of the database is not known"
         return Marks(said, water.seen(head, adoptions), water.ahead(head, adoptions))
 
     return compare

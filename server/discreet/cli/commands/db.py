@@ -135,12 +135,16 @@ says what was lost, and that server takes the database. A server that saw more t
 @db.command(epilog=_ADOPT_EPILOG)
 @_db_option
 @click.option("--state", metavar="DIR", help="Where the server keeps its high-water mark (default: as for serve).")
+@click.option(
+    "--instance", default="", metavar="NAME",
+    help="Name of a server whose state directory is lost: what it saw of the database is not known.",
+)  # fmt: skip
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @click.option(
     "--actor", default="", metavar="NAME", help="Who answers for it; it is recorded (default: the user of this system)."
 )
 @shared_options
-def adopt(url: str, state: str | None, reason: str, actor: str) -> None:
+def adopt(url: str, state: str | None, instance: str, reason: str, actor: str) -> None:
     """Accept a database that may have lost something: it gets a new epoch, and the audit says what was lost."""
     settings = current()
     from getpass import getuser
@@ -151,7 +155,7 @@ def adopt(url: str, state: str | None, reason: str, actor: str) -> None:
     from discreet.server.ports import StoreError
     from discreet.server.stores.keeping import adopt_database
 
-    compare = compare_with(default_state_dir() if state is None else existing_state(state))
+    compare = compare_with(default_state_dir() if state is None else existing_state(state), instance)
     try:
         done = adopt_database(url, compare, actor=actor or getuser(), reason=reason)
     except StoreError as error:
