@@ -347,7 +347,7 @@ def serve_from(settings: str) -> int:
     from discreet.server.errors import StartRefused
 
     given = json.loads(settings)
-    for name in ("socket_dir", "state_dir"):
+    for name in given.keys() & {"socket_dir", "state_dir", "policy_webhook_secret_file"}:
         given[name] = Path(given[name])
     try:
         return run(load_config(None, given))
