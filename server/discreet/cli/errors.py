@@ -73,6 +73,18 @@ class PurgeBehind(CliError):
     exit_code = ExitCode.BEHIND
 
 
+class ReplayDiffers(CliError):
+    """A candidate policy changes what it must not; its author must act."""
+
+    exit_code = ExitCode.DIFFERS
+
+
+class PolicyDiffers(CliError):
+    """A policy set differs from another in what it must not; its author must act."""
+
+    exit_code = ExitCode.DIFFERS
+
+
 INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = 3, 4, 5, 6, 7
 RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNAVAILABLE, UNAUTHENTICATED = 8, 9, 10, 11, 14, 16
 

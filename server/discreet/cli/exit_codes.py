@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
     NOT_EVERYWHERE = 9
     WITHHELD = 10
     PURGE = 11
+    DIFFERS = 12
 
 
 MEANINGS = {
@@ -33,6 +34,7 @@ MEANINGS = {
     ExitCode.NOT_EVERYWHERE: "of --wait: the change stands, and not every server is known to have it",
     ExitCode.WITHHELD: "of check and commit: something is withheld",
     ExitCode.PURGE: "of check and commit: something must be purged",
+    ExitCode.DIFFERS: "of --fail-on: the candidate policy changes what it must not",
 }
 """Each code with its meaning, in the order in which `--help` and docs/cli.md list them."""
 

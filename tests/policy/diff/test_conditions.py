@@ -209,6 +209,8 @@ ORDERED: Final = (
     ("d.n < 1", "d.n < 2", Order.WIDER),
     ("d.n > 1", "d.n > 2", Order.NARROWER),
     ("1 < d.n", "0 < d.n", Order.WIDER),
+    ("d.n < d.m.x", "d.n <= d.m.x", Order.WIDER),
+    ("d.n >= 1", "d.n > 1", Order.NARROWER),
     ('now < timestamp("2026-01-01T00:00:00Z")', 'now < timestamp("2027-01-01T00:00:00Z")', Order.WIDER),
     ('d.l.exists(x, x in ["a"])', 'd.l.exists(x, x in ["a", "b"])', Order.WIDER),
     ("d.a ? d.b : d.c && d.b", "d.a ? d.b : d.c", Order.WIDER),

@@ -19,6 +19,7 @@ from discreet.policy.diff.order import Order, of_sets, together
 _UP: Final = frozenset({"<", "<="})
 """Orders that a larger right side makes true of more; `>` and `>=` are their opposites."""
 _ORDERS: Final = frozenset({"<", "<=", ">", ">="})
+_LOOSER: Final = frozenset({("<", "<="), (">", ">=")})
 _TIMES: Final[Mapping[str, Callable[[str], Timestamp | Duration]]] = {
     "timestamp": Timestamp.from_text,
     "duration": Duration.from_text,
@@ -92,6 +93,10 @@ def _tests(old: Binary, new: Binary) -> Order:
     mine, theirs = _texts(old), _texts(new)
     if mine is not None and theirs is not None and same(mine[0], theirs[0]):
         return of_sets(mine[1], theirs[1])
+    if (old.op, new.op) in _LOOSER and same(old.left, new.left) and same(old.right, new.right):
+        return Order.WIDER
+    if (new.op, old.op) in _LOOSER and same(old.left, new.left) and same(old.right, new.right):
+        return Order.NARROWER
     if old.op != new.op or old.op not in _ORDERS:
         return Order.OTHER
     if same(old.left, new.left):

@@ -98,12 +98,12 @@ def source_of(config: ServerConfig) -> Source:
     directory = Path(config.policy).absolute()
     if not directory.is_dir():
         raise SourceRefused(f"--policy {directory}: is no directory; name one, or a URL with file:// or https://")
-    repo = None if config.dirty else _discover(directory)
+    repo = None if config.dirty else repository_of(directory)
     if repo is None:
         if config.ref and not config.dirty:
             raise SourceRefused(f"--ref needs a Git repository, and {directory} lies in none")
         return FolderSource(directory)
-    return RepoSource(repo, config.ref, _subpath(repo, directory) or config.policy_path)
+    return RepoSource(repo, config.ref, path_within(repo, directory) or config.policy_path)
 
 
 def _is_whole(url: str) -> bool:
@@ -115,7 +115,8 @@ def _is_whole(url: str) -> bool:
         return False
 
 
-def _discover(directory: Path) -> Path | None:
+def repository_of(directory: Path) -> Path | None:
+    """The repository that a directory lies in; None where it lies in none. Raises SourceRefused for somebody else's."""
     try:
         with Repo.discover(str(directory)) as found:
             repo = Path(found.path).resolve()
@@ -129,7 +130,8 @@ def _discover(directory: Path) -> Path | None:
     return repo
 
 
-def _subpath(repo: Path, directory: Path) -> str:
+def path_within(repo: Path, directory: Path) -> str:
+    """The path of a directory in a repository; empty for the whole of it."""
     relative = os.path.relpath(directory.resolve(), repo)
     return "" if relative == "." else Path(relative).as_posix()
 

@@ -1,0 +1,21 @@
+"""Text from data in Markdown, where it cannot become markup: it stands in code."""
+
+import re
+
+from discreet.cli.escaping import safe
+
+_TICKS = re.compile("`+")
+
+
+def code(given: str) -> str:
+    r"""A text as code that no text can end, on one line, in a cell of a table or outside of one.
+
+    >>> code("a`b|c")
+    '`` a`b\\|c ``'
+    """
+    shown = safe(given.replace("\n", " ")).replace("|", "\\|")
+    if not shown:
+        return ""
+    longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {shown} {fence}" if longest else f"`{shown}`"
