@@ -90,7 +90,8 @@ async def test_a_lie_under_our_key_is_counted_not_believed_and_mended(
 
         async def noticed() -> bool:
             assert await one.cache.get(DIGEST) is None
-            return one.cache.counts.lies > 0
+            counts = one.cache.counts  # on a busy machine what is far too large may also come too late
+            return counts.lies > 0 or (lie is _huge and counts.troubles[Trouble.SLOW] > 0)
 
         await eventually(noticed)
         one.cache.put(DIGEST, BUNDLE)

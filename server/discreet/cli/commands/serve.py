@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from discreet.cli.errors import CliError, InputError, PolicySetError, Unreachable
 from discreet.cli.settings import current, shared_options
@@ -23,6 +24,16 @@ credentials belongs into the configuration file, since every process can read th
 there is one identity a role (agent, collector, operator, auditor, ...), each with its socket, for one developer on one
 machine. Stop it with SIGTERM: calls under way are finished.
 """
+
+
+def _without_password(ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
+    given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    if url is not None and given and ":" in url.partition("//")[2].rpartition("@")[0]:
+        raise InputError(
+            "--redis holds a password, which every process of this machine could read",
+            "put the URL into the environment as DISCREET_REDIS, or into the configuration file as redis",
+        )
+    return url
 
 
 @click.command(epilog=_EPILOG)
@@ -56,6 +67,11 @@ machine. Stop it with SIGTERM: calls under way are finished.
     metavar="CHANGE,...",
     help="Changes that need a second operator: revoke, lift-hold, lift-tombstone (default: none).",
 )
+@click.option(
+    "--redis", metavar="URL", envvar="DISCREET_REDIS", show_envvar=True, callback=_without_password,
+    help="Redis that holds copies of policy revisions and tells servers of changes (default: none).",
+)  # fmt: skip
+@click.option("--redis-prefix", metavar="NAME", help="Stands before every key in a Redis that is shared.")
 @click.option("--config", metavar="FILE", help="Configuration file; options win over it.")
 @click.option("--instance", metavar="NAME", help="Name of this process in answers and audit (default: a random one).")
 @click.option(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 MAGIC: Final = b"discreet bundle 1\n"
-BUNDLE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""A larger bundle is not kept, and not read: SQL has it."""
+BUNDLE_BYTES_MAX: Final = 2 * 1024 * 1024
+"""A larger bundle is not kept, and not read: SQL has it. So much is read well within the bound of an exchange."""
 HEAD_BYTES: Final = len(MAGIC) + 64 + 8
 READ_BYTES_MAX: Final = HEAD_BYTES + BUNDLE_BYTES_MAX + 1
 """So much is asked for: one byte more than there can be."""
