@@ -94,6 +94,13 @@ async def test_a_check_that_was_held_up_for_longer_than_the_lease_is_unavailable
     assert scene.running.server.fleet.lease.late == 1
 
 
+async def read(call: grpc.aio.StreamStreamCall[bytes, bytes]) -> bytes:
+    """The next answer of a stream."""
+    data = await call.read()
+    assert isinstance(data, bytes)
+    return data
+
+
 async def test_a_frame_that_was_held_up_fails_alone(scene: Scene) -> None:
     """F1: of a stream, too, nothing leaves that is older than the lease; the stream goes on."""
     frames: asyncio.Queue[bytes] = asyncio.Queue()
@@ -110,10 +117,10 @@ async def test_a_frame_that_was_held_up_fails_alone(scene: Scene) -> None:
     await scene.asked("record")
     scene.clock.skip(LEASE_S + 1)
     scene.go_on("record")
-    late = disclosure_pb2.CheckStreamResponse.FromString(await call.read())
+    late = disclosure_pb2.CheckStreamResponse.FromString(await read(call))
     assert (late.frame_id, late.error.code, late.error.message) == (1, 14, TOO_LATE)
     frames.put_nowait(disclosure_pb2.CheckStreamRequest(frame_id=2, check=check()).SerializeToString())
-    again = disclosure_pb2.CheckStreamResponse.FromString(await call.read())
+    again = disclosure_pb2.CheckStreamResponse.FromString(await read(call))
     assert (again.frame_id, verdicts(again.response)) == (2, ALLOWED)
     frames.put_nowait(b"")
     assert await call.read() == grpc.aio.EOF
