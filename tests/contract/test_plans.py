@@ -16,6 +16,7 @@ from discreet.policy.facts import Ref, Target
 from discreet.policy.words import PurgeItemKind
 from discreet.server.ports import Store, Work
 from discreet.server.ports_authority import RecordQuery
+from discreet.server.stores.purge_look import SqlPurgeLook
 from discreet.server.stores.queries import LAST_STANDING
 from discreet.server.stores.work import SqlWork
 from tests.contract.databases import Database
@@ -161,6 +162,35 @@ async def test_a_tenant_pays_for_no_other_tenants_freezes_and_holds(store: Store
     assert await store.change(partial(steps, ask=what_stands)) < stands + 10
     standing_events(database, TENANT, 3_000)
     assert await store.change(partial(steps, ask=last)) == few
+
+
+def ended_holds(database: Database, count: int) -> None:
+    """Holds of the tenant that were lifted, and one that stands."""
+    standing_events(database, TENANT, count)
+    database.rows("UPDATE standing_event SET fact = 'hold', label = 'l-0'")
+    database.rows("DELETE FROM standing_event WHERE ends AND seq = (SELECT max(seq) FROM standing_event)")
+
+
+def held_items(work: Work) -> object:
+    """What a holder's line asks whenever something moved."""
+    return SqlPurgeLook(cast("SqlWork", work)._connection, work.now).held(TENANT, "store", 10)
+
+
+async def test_what_is_held_is_asked_of_each_item_and_not_of_each_hold_that_ever_was(
+    store: Store, database: Database
+) -> None:
+    """B7, F3: with years of lifted holds behind it, a holder's line is answered as soon as on its first day."""
+    filled(database)
+    ended_holds(database, 5)
+    if database.kind == "postgresql":
+        lines = await store.change(partial(plans, ask=held_items))
+        assert any("hashed SubPlan" in line for line in lines), lines
+        return
+    few = await store.change(partial(steps, ask=held_items))
+    assert few < SEGMENTS * 100
+    more = 3_000
+    ended_holds(database, more)
+    assert await store.change(partial(steps, ask=held_items)) - few < more * 2_000
 
 
 def what_stands(work: Work) -> object:

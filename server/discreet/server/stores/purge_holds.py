@@ -42,29 +42,45 @@ def covered(connection: sa.Connection, tenant: str = "", *, but: str = "") -> sa
     there = sa.and_(stands, _hold.c.tenant.in_([tenant, ""])) if tenant else stands
     if connection.execute(sa.select(_hold.c.seq).where(there).limit(1)).first() is None:
         return None
-    record = sa.or_(_covers(_item.record_id, _item.version, _item.label), _behind())
-    itself = sa.and_(_item.kind == int(PurgeItemKind.RECORD), record)
-    of_item = sa.and_(_root.tenant == _item.tenant, _root.ledger_id == _item.ledger_id)
-    roots = sa.select(sa.literal(1)).select_from(_ROOTS)
-    roots = roots.where(of_item, _covers(_root.record_id, _root.version, _latest.source_label))
-    a_root = roots.correlate(kept.purge_item, _hold).exists()
-    segment = sa.and_(_item.kind == int(PurgeItemKind.SEGMENT), a_root)
-    mine = _hold.c.tenant.in_([_item.tenant, ""])
-    covering = sa.select(sa.literal(1)).select_from(_hold).where(stands, mine, sa.or_(itself, segment))
-    return covering.correlate(kept.purge_item).exists()
+    holds = _Holds(stands)
+    built = (_built.tenant == _item.tenant, _built.record_id == _item.record_id, _built.version == _item.version)
+    behind = sa.select(sa.literal(1)).select_from(_BUILT).where(*built, holds.on(_built.root_id, _built.root_version))
+    rests_on = (_root.tenant == _item.tenant, _root.ledger_id == _item.ledger_id)
+    a_root = sa.select(sa.literal(1)).select_from(_ROOTS).where(*rests_on, holds.on(_root.record_id, _root.version))
+    itself = holds.on(_item.record_id, _item.version, _item.label)
+    return sa.case(
+        (_item.kind == int(PurgeItemKind.SEGMENT), a_root.correlate(kept.purge_item).exists()),
+        else_=sa.or_(itself, behind.correlate(kept.purge_item).exists()),
+    )
 
 
-def _behind() -> sa.ColumnElement[bool]:
-    """Something that the item's record was built on is held."""
-    of_item = (_built.tenant == _item.tenant, _built.record_id == _item.record_id, _built.version == _item.version)
-    roots = sa.select(sa.literal(1)).select_from(_BUILT)
-    roots = roots.where(*of_item, _covers(_built.root_id, _built.root_version, _latest.source_label))
-    return roots.correlate(kept.purge_item, _hold).exists()
+class _Holds:
+    """What stands, as lists that do not depend on the item: each is made once a query, and looked up in, not walked."""
 
+    def __init__(self, stands: sa.ColumnElement[bool]) -> None:
+        self._stands = stands
 
-def _covers(
-    record_id: sa.ColumnElement[str], version: sa.ColumnElement[str], label: sa.ColumnElement[str]
-) -> sa.ColumnElement[bool]:
-    by_label = sa.and_(_hold.c.label != "", _hold.c.label == label)
-    by_name = sa.and_(_hold.c.record_id != "", _hold.c.record_id == record_id)
-    return sa.or_(by_label, sa.and_(by_name, sa.or_(_hold.c.version == "", _hold.c.version == version)))
+    def on(
+        self,
+        record_id: sa.ColumnElement[str],
+        version: sa.ColumnElement[str],
+        label: sa.ColumnElement[str] = _latest.source_label,
+    ) -> sa.ColumnElement[bool]:
+        """A hold on the label, on the record, or on this version of it, of the item's tenant or of every one."""
+        whole = sa.and_(_hold.c.record_id != "", _hold.c.version == "")
+        return sa.or_(
+            self._named([_hold.c.label], [label], _hold.c.label != ""),
+            self._named([_hold.c.record_id], [record_id], whole),
+            self._named([_hold.c.record_id, _hold.c.version], [record_id, version], _hold.c.version != ""),
+        )
+
+    def _named(
+        self,
+        columns: list[sa.ColumnElement[str]],
+        values: list[sa.ColumnElement[str]],
+        of_kind: sa.ColumnElement[bool],
+    ) -> sa.ColumnElement[bool]:
+        mine = sa.select(_hold.c.tenant, *columns).where(self._stands, of_kind)
+        everywhere = sa.select(*columns).where(self._stands, of_kind, _hold.c.tenant == "")
+        given = values[0] if len(values) == 1 else sa.tuple_(*values)
+        return sa.or_(sa.tuple_(_item.tenant, *values).in_(mine), given.in_(everywhere))
