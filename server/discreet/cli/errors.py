@@ -11,6 +11,8 @@ class CliError(Exception):
     """A command cannot go on. `hint`: what would be right; `exit_code`: how the process ends."""
 
     exit_code = ExitCode.USAGE
+    status: int | None = None
+    """The gRPC status code that it comes from; None: from no call."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -102,6 +104,12 @@ BY_STATUS: dict[int, type[CliError]] = {
 
 def from_status(code: int, name: str, details: str, target: str) -> CliError:
     """The error for a call that ended with a gRPC status other than OK."""
+    error = _of_status(code, name, details, target)
+    error.status = code
+    return error
+
+
+def _of_status(code: int, name: str, details: str, target: str) -> CliError:
     kind = BY_STATUS.get(code, Unreachable)
     if code == UNAVAILABLE:
         return kind(f"no answer from {target}: {details}", "is the server running? `discreet status` says more")

@@ -31,7 +31,9 @@ class Side(NamedTuple):
     @property
     def shown(self) -> str:
         """The name with the commit that it means."""
-        return f"{self.name} ({self.commit[:12]})" if self.commit else f"{self.name} as it lies there"
+        if not self.commit:
+            return f"{self.name} as it lies there"
+        return self.name if self.commit.startswith(self.name) else f"{self.name} ({self.commit[:12]})"
 
     def beside(self, file: str) -> str:
         """A file of this side, named as Git names it."""
@@ -99,7 +101,8 @@ def _side(commits: "Commits | None", name: str | None, directory: Path, path: st
         return Side(folder.as_posix(), "", "", files_of_folder(folder))
     assert commits is not None
     read = commits.read(name)
-    return Side(name or "HEAD", read.commit, read.origin.subject, read.files)
+    short = read.commit[:12] if name == read.commit else name
+    return Side(short or "HEAD", read.commit, read.origin.subject, read.files)
 
 
 def editions_of(settings: Settings, sides: Sequence[Side], environment: str) -> "list[Editions]":

@@ -71,7 +71,7 @@ def test_exit_codes_are_stable() -> None:
     """Scripts depend on them."""
     assert {code.name: code.value for code in ExitCode} == {
         "OK": 0, "DEFECT": 1, "USAGE": 2, "POLICY": 3, "TESTS": 4, "UNREACHABLE": 5, "REFUSED": 6,
-        "FAULTS": 7, "BEHIND": 8, "WITHHELD": 10, "PURGE": 11,
+        "FAULTS": 7, "BEHIND": 8, "NOT_EVERYWHERE": 9, "WITHHELD": 10, "PURGE": 11, "DIFFERS": 12,
     }  # fmt: skip
 
 

@@ -1,11 +1,15 @@
-"""`discreet policy`: start a policy set, check it, test it. Needs no server."""
+"""`discreet policy`: start a policy set, check it, test it, compare it; publish it and take it back."""
 
 from pathlib import Path
 
 import click
 
+from discreet.cli.commands.policy_diff import diff
 from discreet.cli.commands.policy_explain import explain
 from discreet.cli.commands.policy_fmt import fmt
+from discreet.cli.commands.policy_publish import publish
+from discreet.cli.commands.policy_revisions import revisions
+from discreet.cli.commands.policy_rollback import rollback, unpin
 from discreet.cli.commands.policy_testing import test
 from discreet.cli.errors import InputError, PolicySetError
 from discreet.cli.settings import current, shared_options
@@ -20,11 +24,16 @@ Next:
 
 @click.group()
 def policy() -> None:
-    """Start a policy set, check it, lay it out, test it, explain what it decides."""
+    """Start a policy set, check it, test it, explain it, compare it; publish it and take it back."""
 
 
 policy.add_command(fmt)
 policy.add_command(explain)
+policy.add_command(diff)
+policy.add_command(publish)
+policy.add_command(rollback)
+policy.add_command(unpin)
+policy.add_command(revisions)
 
 
 @policy.command(epilog="\b\nExample:\n  discreet policy init policies")

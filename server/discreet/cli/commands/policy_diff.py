@@ -27,7 +27,7 @@ Exit code: 0 compared, 3 a set has problems, 12 what --fail-on names came up.
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("sides", nargs=-1, metavar="[OLD..NEW|OLD [NEW]]")
+@click.argument("sides", nargs=-1, metavar="[OLD..NEW]")
 @click.option(
     "-C", "repo", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="As if started in DIR."
 )
@@ -69,7 +69,7 @@ def diff(
     else:
         print_tree(settings, difference_tree(pair, found))
     if _fails(found, fail_on):
-        raise PolicyDiffers(counts(found), f"--fail-on {fail_on} lets none through that must be looked at")
+        raise PolicyDiffers(counts(found), f"look at them before they are merged (--fail-on {fail_on})")
 
 
 def _fails(found: "Difference", fail_on: str | None) -> bool:

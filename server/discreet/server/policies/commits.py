@@ -15,6 +15,7 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from discreet.server.policies.errors import SourceRefused, SourceUnavailable
+from discreet.server.policies.origin import visible_text
 from discreet.server.policies.refs import wanted_sha
 from discreet.server.policies.sources import DAMAGE, TAGS_MAX, RepoSource, path_within, repository_of
 from discreet.server.ports_policy import Origin
@@ -76,7 +77,8 @@ class Commits:
         """The policy files of the commit that a name means. SourceUnavailable, SourceRefused."""
         source = RepoSource(self._repo, self.named(name), self._subpath)
         target = source.resolve()
-        return Read(target.commit, target.origin, source.files(target))
+        origin = target.origin._replace(ref=visible_text(name))
+        return Read(target.commit, origin, source.files(target))
 
 
 def _commit_of(repo: Repo, name: str) -> Commit:
