@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from tests.bench import checks, commits, imports, inprocess, policies, report, revokes
+from tests.bench import checks, commits, imports, inprocess, policies, replays, report, revokes
 from tests.bench.load import Missing
 
 MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
@@ -18,6 +18,7 @@ MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
     "revoke-postgresql": revokes.measure_postgresql,
     "import": imports.measure,
     "policy-check": policies.measure,
+    "policy-replay": replays.measure,
 }
 
 

@@ -6,6 +6,22 @@ from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
+def decisions_bar(total: int) -> Iterator[Callable[[int], None]]:
+    """Yields a function of how many more decisions are done, that moves the bar."""
+    if not total or not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from discreet.cli.printing import console
+
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(err=True), transient=True) as progress:
+        task = progress.add_task("replay", total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+@contextlib.contextmanager
 def bar(total_bytes: int | None, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """Yields a function of (bytes read, records done) that moves the bar."""
     if quiet or not sys.stderr.isatty():

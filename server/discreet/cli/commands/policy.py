@@ -8,6 +8,7 @@ from discreet.cli.commands.policy_diff import diff
 from discreet.cli.commands.policy_explain import explain
 from discreet.cli.commands.policy_fmt import fmt
 from discreet.cli.commands.policy_publish import publish
+from discreet.cli.commands.policy_replay import replay
 from discreet.cli.commands.policy_revisions import revisions
 from discreet.cli.commands.policy_rollback import rollback, unpin
 from discreet.cli.commands.policy_testing import test
@@ -34,6 +35,7 @@ policy.add_command(publish)
 policy.add_command(rollback)
 policy.add_command(unpin)
 policy.add_command(revisions)
+policy.add_command(replay)
 
 
 @policy.command(epilog="\b\nExample:\n  discreet policy init policies")

@@ -7,9 +7,9 @@ number is what had been written up to it, whenever it is asked for.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -49,30 +49,45 @@ class Versions:
 
 
 class History:
-    """Reads facts as of earlier states on one connection."""
+    """Reads facts as of earlier states on one connection. `seq`: the state that the database had reached before."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, seq: int) -> None:
         self._connection = connection
-        self._versions: OrderedDict[tuple[str, str], Versions] = OrderedDict()
-        self._records: OrderedDict[tuple[str, Ref, int], RecordFacts] = OrderedDict()
-        self._grants: OrderedDict[tuple[str, str], list[Sequence[Any]]] = OrderedDict()
-        self._ledger: OrderedDict[tuple[str, str], LedgerFacts | None] = OrderedDict()
-        self._standing: OrderedDict[str, list[Sequence[Any]]] = OrderedDict()
-        self._stood: OrderedDict[tuple[str, int], Standing] = OrderedDict()
+        self._seq = seq
+        """What is kept is complete up to here."""
+        self._versions: dict[tuple[str, str], Versions] = {}
+        self._records: dict[tuple[str, Ref, int], RecordFacts] = {}
+        self._grants: dict[tuple[str, str], list[Sequence[Any]]] = {}
+        self._ledger: dict[tuple[str, str], LedgerFacts | None] = {}
+        self._standing: dict[str, list[Sequence[Any]]] = {}
+        self._stood: dict[tuple[str, int], Standing] = {}
         self._keys: tuple[ReceiptKey, ...] | None = None
 
     def facts(self, wants: Sequence[Want]) -> list[Facts]:
         """The facts of each want, as of its state; what is not kept yet is read for all of them together."""
+        self._reach(max((want.seq for want in wants), default=0))
         by_tenant: dict[str, list[Want]] = {}
         for want in wants:
             by_tenant.setdefault(want.tenant, []).append(want)
         for tenant, mine in by_tenant.items():
             self._read(tenant, mine)
         found = [self._facts(want) for want in wants]
-        for kept in (self._versions, self._records, self._grants, self._ledger, self._standing, self._stood):
-            while len(kept) > KEPT_MAX:
-                kept.popitem(last=False)
+        for kept in self._all():
+            for key in list(islice(kept, max(0, len(kept) - KEPT_MAX))):
+                del kept[key]
         return found
+
+    def _all(self) -> tuple[dict[Any, Any], ...]:
+        return self._versions, self._records, self._grants, self._ledger, self._standing, self._stood
+
+    def _reach(self, seq: int) -> None:
+        """Forgets everything where a state is asked for that came after it was read."""
+        if seq <= self._seq:
+            return
+        for kept in self._all():
+            kept.clear()
+        self._keys = None
+        self._seq = int(self._connection.execute(sql.SEQ).scalar_one())
 
     def _read(self, tenant: str, wants: Sequence[Want]) -> None:
         self._read_ledger(tenant, {name for want in wants for name in want.ids.ledger_ids})
@@ -114,7 +129,7 @@ class History:
         """The ledger entries as of the state, each with its roots."""
         found = {}
         for name in dict.fromkeys(want.ids.ledger_ids):
-            entry = _kept(self._ledger, (want.tenant, name))
+            entry = self._ledger[want.tenant, name]
             if entry is not None and entry.seq <= want.seq:
                 found[name] = entry
         return found
@@ -162,13 +177,13 @@ class History:
             self._versions[tenant, record_id] = Versions(of)
 
     def _record(self, want: Want, ref: Ref) -> RecordFacts | None:
-        versions = _kept(self._versions, (want.tenant, ref.record_id))
+        versions = self._versions[want.tenant, ref.record_id]
         revision = versions.at(ref.version, want.seq)
-        return None if revision is None else _kept(self._records, (want.tenant, ref, revision))
+        return None if revision is None else self._records[want.tenant, ref, revision]
 
     def _current(self, want: Want, record_id: str) -> RecordFacts | None:
         found = self._versions[want.tenant, record_id].current_at(want.seq)
-        return None if found is None else _kept(self._records, (want.tenant, Ref(record_id, found[0]), found[1]))
+        return None if found is None else self._records[want.tenant, Ref(record_id, found[0]), found[1]]
 
     def _behind(self, want: Want, asked: Iterable[Ref]) -> Iterator[Ref]:
         for ref in asked:
@@ -183,18 +198,19 @@ class History:
             self._grants[tenant, name].append(event)
 
     def _granted(self, want: Want) -> PrincipalGrants:
-        events = _kept(self._grants, (want.tenant, want.ids.principal_id))
+        events = self._grants[want.tenant, want.ids.principal_id]
         return standing_grants([event for event in events if event[2] <= want.seq])
 
     def _standing_at(self, tenant: str, seq: int) -> Standing:
         """What stood as of a number: events up to it that none up to it ends."""
-        events = [event for event in _kept(self._standing, tenant) if event[0] <= seq]
+        all_events = self._standing[tenant]
+        events = all_events[: bisect_right(all_events, seq, key=_number)]
         revision = events[-1][0] if events else 0
         if (tenant, revision) not in self._stood:
             ended = {event[3] for event in events if event[-1]}
             rows = [event[:-1] for event in events if not event[-1] and event[3] not in ended]
             self._stood[tenant, revision] = standing_of(revision, rows)
-        return _kept(self._stood, (tenant, revision))
+        return self._stood[tenant, revision]
 
     def _facts(self, want: Want) -> Facts:
         asked = self._asked(want)
@@ -209,6 +225,6 @@ class History:
         return Facts(want.epoch, want.seq, records, current, granted, self._given(want), keys, standing)
 
 
-def _kept(kept: OrderedDict[K, V], key: K) -> V:
-    kept.move_to_end(key)
-    return kept[key]
+def _number(event: Sequence[Any]) -> int:
+    found: int = event[0]
+    return found

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from discreet.server.stores.rows import LEDGER_COLUMNS, RECORD_COLUMNS, STANDING_COLUMNS, canonical
 
-__all__ = ["GRANTS", "KEYS", "LEDGER", "LEDGER_ROOTS", "RECORDS", "STANDING", "VERSIONS", "canonical"]
+__all__ = ["GRANTS", "KEYS", "LEDGER", "LEDGER_ROOTS", "RECORDS", "SEQ", "STANDING", "VERSIONS", "canonical"]
 
 _TEXTS = {"sqlite": "json_each(:keys) AS w", "postgresql": "json_array_elements_text(CAST(:keys AS json)) AS w(value)"}
 _LISTS = {"sqlite": "json_each(:keys) AS w", "postgresql": "json_array_elements(CAST(:keys AS json)) AS w(value)"}
@@ -43,4 +43,5 @@ LEDGER_ROOTS = _each(_TEXTS, "t.ledger_id, t.record_id, t.version", "ledger_root
 STANDING = sa.text(
     f"SELECT {_names(STANDING_COLUMNS)}, t.ends FROM standing_event t WHERE t.tenant IN (:tenant, '') ORDER BY t.seq"  # noqa: S608 - our own constants
 )
+SEQ = sa.text("SELECT seq FROM authority WHERE one = 1")
 KEYS = sa.text("SELECT key_id, secret FROM receipt_key ORDER BY created_at, key_id")

@@ -55,7 +55,7 @@ class Worker:
         self._connection = connection
         self._candidate = Under.of(candidate.compiled())
         self._head = head
-        self._history = History(connection)
+        self._history = History(connection, head.seq)
         self._revisions: OrderedDict[int, Under | None] = OrderedDict()
 
     def replay(self, chunk: Chunk) -> Outcome:
