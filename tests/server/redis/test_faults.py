@@ -225,7 +225,6 @@ async def test_no_fault_of_redis_makes_an_answer_wrong_or_older(
 
 async def test_a_liar_that_never_rests_is_counted_and_changes_nothing(scene: Scene) -> None:
     """E2: while every bundle is replaced by another valid one under its digest as soon as it is there."""
-
     over = asyncio.Event()
 
     async def lie() -> None:
