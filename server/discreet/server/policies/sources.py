@@ -196,6 +196,10 @@ class RepoSource:
         return _rewritten(self._repo, old, new)
 
 
+class _HalfMade(Exception):
+    """The clone can be neither opened nor made: somebody was killed while it was made, or its place is no directory."""
+
+
 class RemoteSource:
     """A repository elsewhere, fetched into a bare store of objects of our own.
 
@@ -214,25 +218,28 @@ class RemoteSource:
         return f"{without_credentials(self._url)}@{self._ref or 'HEAD'}"
 
     def resolve(self) -> Target:
-        """Fetches the commit of the ref. A damaged clone is thrown away and made anew."""
-        try:
-            return self._fetch()
-        except (ValueError, *DAMAGE):
-            shutil.rmtree(self._clone, ignore_errors=True)
-        try:
-            return self._fetch()
-        except (ValueError, *DAMAGE) as error:
-            raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
+        """Fetches the commit of the ref.
 
-    def _fetch(self) -> Target:
-        self._clone.mkdir(mode=0o700, parents=True, exist_ok=True)
+        A damaged clone is thrown away and made anew; where that fails too, of the commit alone: a remote that is a
+        shallow clone itself lacks what comes before.
+        """
+        failed = ""
+        for depth in (None, None, 1):
+            try:
+                return self._fetch(depth)
+            except (ValueError, _HalfMade, *DAMAGE) as error:
+                failed = type(error).__name__
+                shutil.rmtree(self._clone, ignore_errors=True)
+        raise SourceUnavailable(f"{self.shown}: cannot be fetched ({failed})")
+
+    def _fetch(self, depth: int | None) -> Target:
         try:
             with self._open() as repo:
-                return _target(repo, self._fetch_into(repo), self._url, self._ref)
+                return _target(repo, self._fetch_into(repo, depth), self._url, self._ref)
         except (OSError, GitProtocolError, urllib3.exceptions.HTTPError) as error:
             raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
 
-    def _fetch_into(self, repo: Repo) -> ObjectID:
+    def _fetch_into(self, repo: Repo, depth: int | None) -> ObjectID:
         """The id that the ref names, once its objects are there."""
         pool = urllib3.PoolManager(timeout=REMOTE_TIMEOUT_S, retries=False) if self._url.startswith("http") else None
         found: list[ObjectID] = []
@@ -243,15 +250,19 @@ class RemoteSource:
 
         try:
             client, path = get_transport_and_path(self._url, quiet=True, pool_manager=pool)
-            client.fetch(path, repo, determine_wants=wants)
+            client.fetch(path, repo, determine_wants=wants, depth=depth)
         except NotGitRepository:
             raise SourceUnavailable(f"{self.shown}: is no Git repository") from None
         return found[-1]
 
     def _open(self) -> Repo:
-        if (self._clone / "HEAD").is_file():
-            return Repo(str(self._clone))
-        return Repo.init_bare(str(self._clone))
+        try:
+            self._clone.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if (self._clone / "HEAD").is_file():
+                return Repo(str(self._clone))
+            return Repo.init_bare(str(self._clone))
+        except OSError as error:
+            raise _HalfMade(type(error).__name__) from None
 
     def files(self, target: Target) -> dict[str, bytes]:
         """The policy files of the fetched commit's tree."""
