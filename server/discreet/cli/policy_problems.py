@@ -26,12 +26,12 @@ def checked(files: Mapping[str, bytes]) -> "Report":
     """All problems of a folder's policies and tests, or where there are none its warnings."""
     from discreet.policy.check import check_set
 
-    with _uncollected():
+    with uncollected():
         return check_set(files)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Pauses the search for cycles: a large set makes millions of objects that live as long as the command."""
     enabled = gc.isenabled()
     gc.disable()

@@ -107,7 +107,7 @@ def _side(commits: "Commits | None", name: str | None, directory: Path, path: st
 
 def editions_of(settings: Settings, sides: Sequence[Side], environment: str) -> "list[Editions]":
     """Both sets compiled. Raises PolicySetError with the problems of both printed, each beside its side."""
-    from discreet.cli.policy_problems import counted, print_problems
+    from discreet.cli.policy_problems import counted, print_problems, uncollected
     from discreet.policy.diff import editions
     from discreet.policy.problems import PolicyProblem, PolicyProblems
 
@@ -116,7 +116,8 @@ def editions_of(settings: Settings, sides: Sequence[Side], environment: str) -> 
     wrong: list[str] = []
     for side in sides:
         try:
-            found.append(editions(side.files, environment))
+            with uncollected():
+                found.append(editions(side.files, environment))
         except PolicyProblems as error:
             problems += (replace(problem, file=side.beside(problem.file)) for problem in error.problems)
             wrong.append(f"{counted(len(error.problems) + error.more, 'problem')} in {side.shown}")

@@ -147,6 +147,7 @@ def test_problems_are_said_beside_their_side(folder: PolicyFolder) -> None:
         (["a..b", "--dirty"], "--dirty stands for the new side"),
         (["HEAD", "./nowhere"], "nowhere: is no directory"),
         (["HEAD~99999.."], "goes back more than 10000 commits"),
+        (["HEAD..", "--markdown", "/nowhere/diff.md"], "/nowhere/diff.md: no such file or directory"),
         (["HEAD..", "--environment", "live"], 'the set has no environment "live"'),
     ],
 )
@@ -189,7 +190,9 @@ def test_markdown_shows_policies_as_code(folder: PolicyFolder) -> None:
     """F8: what a policy says cannot become markup of the pull request that it is shown in."""
     folder.change("title: Approved research notes", "title: 'a `b` | <img src=x> [c](d)'", "sources.yaml")
     folder.change(*EXPORT)
-    found = diff(folder, "HEAD", "--markdown").out.splitlines()
+    report = folder.root.parent / "diff.md"
+    assert diff(folder, "HEAD", "--markdown", str(report)).code == 0
+    found = report.read_text("utf-8").splitlines()
     assert found[0] == "## What changes in meaning"
     assert "### Tightens: 1" in found
     assert "- moments of the rule `figures` (`disclosure.yaml:27`)" in found

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.errors import PolicyDiffers
+from discreet.cli.errors import InputError, PolicyDiffers
 from discreet.cli.settings import current, shared_options
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   discreet policy diff main..HEAD --path policies
-  discreet policy diff origin/main...HEAD --fail-on loosens --markdown > diff.md
+  discreet policy diff origin/main...HEAD --fail-on loosens --markdown diff.md
   discreet policy diff --dirty
   discreet policy diff HEAD ./policies
 
@@ -36,7 +36,13 @@ Exit code: 0 compared, 3 a set has problems, 12 what --fail-on names came up.
 @click.option(
     "--environment", default="", metavar="NAME", help="Only as served in this environment (default: in each)."
 )
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option(
+    "--markdown",
+    "report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write Markdown, for a pull request.",
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["loosens", "change"]),
@@ -49,27 +55,36 @@ def diff(
     path: str,
     dirty: bool,
     environment: str,
-    as_markdown: bool,
+    report: Path | None,
     fail_on: str | None,
 ) -> None:
     """Say what changes in meaning between two commits or folders: what loosens first."""
     settings = current()
     from discreet.cli.policy_differences import counts, difference_tree, markdown, print_difference
+    from discreet.cli.policy_problems import uncollected
     from discreet.cli.policy_sides import editions_of, names_of, sides_of
     from discreet.cli.printing import print_tree
     from discreet.policy.diff import compare_sets
 
     pair = sides_of(names_of(sides, dirty), repo, path)
     old, new = editions_of(settings, pair, environment)
-    found = compare_sets(old, new)
-    if as_markdown:
-        click.echo(markdown(pair, found), nl=False)
-    elif settings.output == "pretty":
+    with uncollected():
+        found = compare_sets(old, new)
+    if report is not None:
+        _write(report, markdown(pair, found))
+    if settings.output == "pretty":
         print_difference(pair, found)
     else:
         print_tree(settings, difference_tree(pair, found))
     if _fails(found, fail_on):
         raise PolicyDiffers(counts(found), f"look at them before they are merged (--fail-on {fail_on})")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: {(error.strerror or 'cannot be written').lower()}", "name another file") from None
 
 
 def _fails(found: "Difference", fail_on: str | None) -> bool:
