@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 
 import click
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from discreet.cli.app import root
 from tests.e2e.conftest import Running
 from tests.server.cli.reference import commands, top_context
+from tests.tidy.tree import ROOT
 
 SAID = "no server answers under the state before: 1 seen"
 SUSPEND = ("index", "suspend", "pep-0020", "33", "--reason", "review")
@@ -36,6 +39,16 @@ def test_every_command_that_changes_what_may_be_shown_can_wait(path: str) -> Non
     option = next(one for one in found[path].params if one.name == "wait")
     assert isinstance(option, click.Option)
     assert (option.opts, option.flag_value) == (["--wait"], "10")
+
+
+def test_what_the_guide_shows_works(stocked: Running) -> None:
+    """E3: each command of the guide ends as it says."""
+    guide = (ROOT / "docs" / "guides" / "fleet.md").read_text("utf-8")
+    shown = [line for block in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) for line in block.splitlines()]
+    assert shown
+    for line in shown:
+        done = stocked(*shlex.split(line.removeprefix("discreet ")))
+        assert (done.code, SAID in done.err) == (0, True), done.err
 
 
 @pytest.mark.parametrize("wait", [("--wait",), ("--wait=30",), ("--wait", "30")])

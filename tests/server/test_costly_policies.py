@@ -39,7 +39,7 @@ SEGMENTS = 100
 async def costly(place: Path) -> AsyncIterator[Running]:
     """A server whose policy takes as many steps at PUBLISH as it may; with a document."""
     repo = make_repo(place / "policy", {**POLICY, "rules.yaml": POLICY["rules.yaml"] + COSTLY})
-    async with in_process(config_of(place, repo.path)) as running:
+    async with in_process(config_of(place, repo.path, lease_s=60.0)) as running:
         await running.lines.collector.put(document())
         yield running
 

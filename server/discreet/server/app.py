@@ -229,7 +229,7 @@ class Server:
                 self.log.error("store does not answer: everything is withheld", error=why)
 
     async def _set_health(self) -> None:
-        serving = self._store_answers and self.policies.usable()
+        serving = self._store_answers and self.policies.usable() and self.fleet.heard
         if await self._tell_health(serving=serving):
             self.log.info("health", serving=serving, problems=self.problems())
 
@@ -278,6 +278,7 @@ class Server:
         if self.methods is not None:
             self.methods.streaming.drain()
             self.methods.purging.tide.drain()
+        self.fleet.waiting.drain()
         stopping = asyncio.create_task(self.listeners.stop(self.config.grace_s))
         await _until(hurry, self._idle())
         await self.listeners.stop(0)

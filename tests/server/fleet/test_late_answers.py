@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2  # type: ignore[import-untyped]  # ships no types
 
 from discreet.server.fleet.lease import TOO_LATE
 from discreet.server.ports import StoreError
@@ -30,6 +31,7 @@ from tests.server.support import (
     ref,
     verdicts,
 )
+from tests.server.watching import health
 
 STREAM = "/discreet.v1.DisclosureService/CheckStream"
 LEASE_S = 20.0
@@ -173,6 +175,14 @@ async def test_a_server_that_the_database_does_not_hear_from_decides_nothing(sce
         return any(one.startswith("servers: the database does not hear from this one") for one in problems)
 
     await eventually(said)
+
+    async def serving() -> bool:
+        return bool(await health(running.lines) == health_pb2.HealthCheckResponse.SERVING)
+
+    async def not_serving() -> bool:
+        return not await serving()
+
+    await eventually(not_serving)
     del scene.store.broken["beat"]
     assert verdicts(await running.lines.agent.check(check())) == ALLOWED
 
@@ -180,6 +190,7 @@ async def test_a_server_that_the_database_does_not_hear_from_decides_nothing(sce
         return not (await running.lines.operator.status()).problems
 
     await eventually(well)
+    await eventually(serving)
 
 
 async def test_what_a_slow_call_rests_on_is_not_acknowledged_over(scene: Scene) -> None:

@@ -82,9 +82,10 @@ async def waits(running: Running, count: int = 1) -> None:
 async def test_who_acknowledged_is_given_and_nobody_is_waited_for_longer(running: Running) -> None:
     """F1: the server itself, and one that acknowledged the state or a later one."""
     token = await suspended(running)
-    assert await running.server.store.beat(other(token._replace(seq=token.seq + 5)))
+    assert await running.server.store.beat(other(token._replace(seq=token.seq + 5), lag=7_000))
     answer = await wait(running.lines.operator, token)
     assert (answer.reached, found(answer)) == (True, {"test": GIVEN, "other": GIVEN})
+    assert {server.instance: server.policy_lag_ms for server in answer.servers}["other"] == 7
     (own,) = [server for server in answer.servers if server.instance == "test"]
     assert (own.live, own.lease_ms, decode(own.token) >= token) == (True, 5_000, True)
 
@@ -185,6 +186,21 @@ async def test_the_wait_ends_before_the_deadline_of_the_call(running: Running) -
     answer = await running.lines.operator.call(request, within=3)
     assert isinstance(answer, server_pb2.WaitForServersResponse)
     assert (answer.reached, found(answer)["other"]) == (False, PENDING)
+
+
+async def test_a_server_that_stops_does_not_hold_its_waits(place: Path, repo: PolicyRepo) -> None:
+    """RPC-09: they end with what is known, long before the grace is over."""
+    config = config_of(place, repo.path, grace_s=600.0)
+    async with in_process(config) as running:
+        await running.lines.collector.put(document())
+        token = await suspended(running)
+        assert await running.server.store.beat(other())
+        waiting_for = asyncio.create_task(wait(running.lines.operator, token, 60_000))
+        await waits(running)
+        stopping = asyncio.create_task(running.server.stop())
+        answer = await asyncio.wait_for(waiting_for, 20)
+        assert (answer.reached, found(answer)) == (False, {"test": GIVEN, "other": PENDING})
+        await asyncio.wait_for(stopping, 20)
 
 
 async def test_a_bounded_number_of_calls_waits(running: Running) -> None:

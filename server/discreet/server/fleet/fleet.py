@@ -57,6 +57,11 @@ class Fleet:
             await self.presence.end()
         await self.waiting.close()
 
+    @property
+    def heard(self) -> bool:
+        """False where the database did not hear from this server for longer than its answers may rely on."""
+        return self.lease.held or not (self.presence.silent or self.presence.taken.is_set())
+
     def problems(self) -> list[str]:
         """What is wrong between this server and the database."""
         if self.presence.taken.is_set():

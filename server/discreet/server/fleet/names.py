@@ -17,8 +17,11 @@ async def require_state(
     What that server saw of the database is not known then: it may have been restored meanwhile. A random name has no
     earlier server. A server that was last seen before an operator adopted the database is answered for by that.
     """
-    if not instance or water.knows(head, adoptions):
-        return
+    try:
+        if not instance or water.knows(head, adoptions):
+            return
+    except OSError:
+        return  # marks that cannot be read are refused when the head is admitted
     try:
         earlier = await store.server(instance)
     except StoreError as error:

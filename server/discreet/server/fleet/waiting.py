@@ -41,6 +41,8 @@ class Waited(NamedTuple):
 
     reached: bool
     servers: tuple[tuple[ServerRow, Standing], ...]
+    now: Micros
+    """The database's clock at the last look."""
     waited_us: int
 
 
@@ -52,6 +54,7 @@ class Waiting:
         self._ring = ring
         self._servers = SharedRead(lambda: store.servers(SEEN_WITHIN_US))
         self._waiting = 0
+        self._draining = False
         self.ended: Counter[bool] = Counter({True: 0, False: 0})
         """Waits that ended, by whether the state was reached."""
 
@@ -77,12 +80,13 @@ class Waiting:
         try:
             async with asyncio.timeout(limit_s):
                 safe = await self._look(wait)
-                while not safe:
+                while not (safe or self._draining):
                     await asyncio.sleep(POLL_S)
                     safe = await self._look(wait)
         except TimeoutError:
-            if wait.now is None:
-                raise Unavailable("the servers cannot be read; a change that was made before stands") from None
+            pass
+        if wait.now is None:
+            raise Unavailable("the servers cannot be read; a change that was made before stands")
         return wait.waited(self._clock.monotonic_ns())
 
     async def _look(self, wait: _Wait) -> bool:
@@ -93,6 +97,10 @@ class Waiting:
             return False
         wait.saw(now, rows)
         return not wait.pending(self._clock.monotonic_ns())
+
+    def drain(self) -> None:
+        """Ends all waits with what is known: this server is about to stop."""
+        self._draining = True
 
     async def close(self) -> None:
         """Ends a look that is under way."""
@@ -140,4 +148,5 @@ class _Wait:
         """The result as of now."""
         found = tuple((row, self._standing(row, now_ns)) for _, row in sorted(self._seen.items()))
         reached = all(standing is not Standing.PENDING for _, standing in found)
-        return Waited(reached, found, (now_ns - self._began_ns) // 1_000)
+        assert self.now is not None
+        return Waited(reached, found, self.now, (now_ns - self._began_ns) // 1_000)

@@ -45,10 +45,11 @@ class Servers:
             head = await self._heads.read()
         _require(head, token)
         waited = await self._waiting.until_safe(token, call.time_left_s(limit_s))
-        now = self._heads.last.now
         return pb.WaitForServersResponse(
             reached=waited.reached,
-            servers=[state_message(head.epoch, now, row, _STANDING[standing]) for row, standing in waited.servers],
+            servers=[
+                state_message(head.epoch, waited.now, row, _STANDING[standing]) for row, standing in waited.servers
+            ],
             waited_ms=waited.waited_us // 1_000,
         )
 

@@ -161,6 +161,11 @@ async def _read_head(connection: psycopg.AsyncConnection) -> Head:
 
 
 async def _beat(connection: psycopg.AsyncConnection, beat: Beat) -> bool:
+    """Waits for the primary's disk alone.
+
+    A standby that lags must not make a server look dead; one that is promoted without the row is another database.
+    """
+    await connection.execute("SET synchronous_commit = local")
     return (await connection.execute(_BEAT, beat_values(beat, None))).rowcount > 0
 
 
