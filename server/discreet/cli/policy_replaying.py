@@ -172,6 +172,7 @@ def told(side: Told) -> Iterator[str]:
 
 
 def summary(tally: Tally) -> str:
-    """The counts in one line."""
-    parts = [f"{tally.count(change)} {TITLES[change]}" for change in Change]
+    """The counts in one line; rare ones only where there are any."""
+    shown = (Change.NEWLY_ALLOWED, Change.NEWLY_WITHHELD)
+    parts = [f"{tally.count(change)} {TITLES[change]}" for change in Change if change in shown or tally.count(change)]
     return f"{tally.total}: {', '.join(parts)}, {tally.unchanged} unchanged, {tally.without_replay} not replayable"
