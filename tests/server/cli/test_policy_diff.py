@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from dulwich import porcelain
+from dulwich.refs import Ref
 
 from discreet.cli.errors import InputError
 from discreet.cli.policy_differences import shortened
 from discreet.cli.policy_sides import Names, names_of
 from tests.server.cli.command import Outcome, discreet
 from tests.server.cli.policy_folder import PolicyFolder
+from tests.tidy.tree import ROOT
 
 EXPORT = ("moments: [RETRIEVE, PUBLISH, REPLAY]\n    sources: [ledger]", "moments: [RETRIEVE]\n    sources: [ledger]")
 
@@ -197,6 +201,21 @@ def test_markdown_shows_policies_as_code(folder: PolicyFolder) -> None:
     assert "### Tightens: 1" in found
     assert "- moments of the rule `figures` (`disclosure.yaml:27`)" in found
     assert "  - is `` a `b` \\| <img src=x> [c](d) ``" in found
+
+
+def test_the_step_of_a_workflow_is_what_it_takes(folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F8: what the guide has CI run, in a checkout with its history: 0 where nothing loosens, 12 where it may."""
+    guide = (ROOT / "docs" / "guides" / "policies-in-ci.md").read_text("utf-8")
+    (command,) = re.findall(r"- run: (discreet policy diff .*)$", guide, re.MULTILINE)
+    folder.repo.refs[Ref(b"refs/remotes/origin/main")] = folder.repo.head()
+    monkeypatch.chdir(folder.root)
+    folder.change(*EXPORT)
+    folder.commit("Tighter")
+    assert discreet(*shlex.split(command)[1:]).code == 0
+    assert (folder.root / "diff.md").exists()
+    folder.change("moments: [RETRIEVE]", "moments: [RETRIEVE, EXPORT]")
+    folder.commit("Looser")
+    assert discreet(*shlex.split(command)[1:]).code == 12
 
 
 def test_what_both_sides_say_is_left_out_of_long_texts() -> None:
