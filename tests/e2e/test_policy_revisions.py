@@ -137,7 +137,12 @@ def test_what_was_rolled_back_stays_out_until_it_is_unpinned(publishing: Publish
     second = publishing.change("Withholds too much")
     assert publishing.publish().code == 0
     late = publishing("rollback", str(number), "--if-in-force", str(number), "--reason", "late")
-    assert (late.code, "revision" in late.err) == (2, True)
+    assert late.err == f"discreet: revision {number + 1} is in force, not {number}; see `discreet policy revisions`\n"
+    assert late.code == 2
+    for typed, said in ((str(number + 1), "that is the revision in force"), ("999", "there is no such revision")):
+        refused = publishing("rollback", typed, "--reason", "x")
+        assert refused.code == 2
+        assert refused.err == f"discreet: revision {typed}: {said}; see `discreet policy revisions`\n"
     back = publishing("rollback", str(number), "--reason", "withholds every note", "--wait=5")
     assert back.code == 0, back.err
     assert back.out.startswith(
@@ -159,7 +164,8 @@ def test_what_was_rolled_back_stays_out_until_it_is_unpinned(publishing: Publish
     gone = publishing("unpin", second[:8], "--reason", "mended")
     assert gone.out.startswith(f"unpinned: {second[:12]} (token ")
     assert publishing.publish().code == 0
-    assert publishing("unpin", "--reason", "x").code == 2
+    none = publishing("unpin", "--reason", "x")
+    assert (none.code, none.err) == (2, "discreet: nothing is pinned out; see `discreet policy revisions`\n")
 
 
 def test_a_revision_that_is_quicker_has_the_ref_read_again(publishing: Publishing) -> None:

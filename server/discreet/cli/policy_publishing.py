@@ -6,6 +6,7 @@ So no commit comes into force over one whose ref was read later, whoever else pu
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from discreet.cli.errors import (
     Unreachable,
 )
 from discreet.cli.printing import note
+from discreet.cli.settings import DEADLINE_S, Settings
 
 if TYPE_CHECKING:
     from discreet.cli.connection import Line
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.v1.policy_pb2 import PublishRevisionRequest, PublishRevisionResponse
 
 TRIES_MAX = 5
+COMPILE_DEADLINE_S = 60.0
 FILES_MAX = 1_000
 FILES_BYTES_MAX = 3 * 1024 * 1024
 """As PublishRevision takes them; a larger set is followed by a server."""
@@ -108,6 +111,12 @@ def publish(line: "Line", read: Reading, *, dry_run: bool) -> Published:
         f"{TRIES_MAX} times another revision came into force while the ref was read",
         "see who publishes with `discreet policy revisions`, and try again",
     )
+
+
+def patient(settings: Settings) -> Settings:
+    """The settings with time enough for the server to compile a set and run its tests, unless the user gave another."""
+    given = settings.deadline_s != DEADLINE_S
+    return settings if given else replace(settings, deadline_s=COMPILE_DEADLINE_S)
 
 
 def number_in_force(line: "Line") -> int:

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from discreet.cli.errors import InputError
-from discreet.cli.settings import DEADLINE_S, Settings, current, shared_options
+from discreet.cli.settings import current, shared_options
 from discreet.cli.waiting import wait_for_servers, wait_option
 
 if TYPE_CHECKING:
     from discreet.cli.policy_publishing import Published
-
-PUBLISH_DEADLINE_S = 60.0
-"""How long the call may take unless --deadline says otherwise: the server compiles the set and runs its tests."""
 
 _EPILOG = """\b
 Examples:
@@ -40,23 +37,16 @@ def publish(repo: str, ref: str, policy_path: str, dry_run: bool, wait: float | 
     """Bring the policy set of one commit into force, whole or not at all."""
     if dry_run and wait is not None:
         raise InputError("--wait has nothing to wait for after --dry-run", "leave one of them out")
-    settings = _patient(current())
     from discreet.cli.connection import connect
+    from discreet.cli.policy_publishing import patient, reading
     from discreet.cli.policy_publishing import publish as published
-    from discreet.cli.policy_publishing import reading
     from discreet.cli.telling import tell
 
+    settings = patient(current())
     with connect(settings, "publisher") as line, reading(repo, ref, policy_path) as read:
         done = published(line, read, dry_run=dry_run)
     tell(settings, _said(done), done.response)
     wait_for_servers(settings, wait, done.response, "publisher")
-
-
-def _patient(settings: Settings) -> Settings:
-    from dataclasses import replace
-
-    given = settings.deadline_s != DEADLINE_S
-    return settings if given else replace(settings, deadline_s=PUBLISH_DEADLINE_S)
 
 
 def _said(done: "Published") -> str:

@@ -1,11 +1,13 @@
 """`discreet policy rollback` and `unpin`: an earlier revision in force again, and what it left let in again."""
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.errors import InputError
+from discreet.cli.errors import FAILED_PRECONDITION, NOT_FOUND, CliError, InputError
 from discreet.cli.settings import current, shared_options
 from discreet.cli.waiting import wait_for_servers, wait_option
 
@@ -38,14 +40,15 @@ _PIN = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 @shared_options
 def rollback(number: int, reason: str, expected: int | None, wait: float | None) -> None:
     """Bring an earlier revision into force again, and pin out the commit that it leaves."""
-    settings = current()
     from discreet.cli.connection import connect
+    from discreet.cli.policy_publishing import patient
     from discreet.cli.telling import tell
     from discreet.v1.policy_pb2 import RollbackRevisionRequest
     from discreet.v1.policy_pb2_grpc import PolicyServiceStub
 
+    settings = patient(current())
     request = RollbackRevisionRequest(number=number, reason=reason, expected_number=expected or 0)
-    with connect(settings, "publisher") as line:
+    with connect(settings, "publisher") as line, _in_words({"number": f"revision {number}: ", "expected_number": ""}):
         response = line.call(PolicyServiceStub(line.channel).RollbackRevision, request)
     name = response.revision.commit or response.revision.digest
     pinned = f"; {response.pinned[:12]} is pinned out" if response.pinned else ""
@@ -66,10 +69,23 @@ def unpin(pinned: str, reason: str) -> None:
     from discreet.v1.policy_pb2 import UnpinRevisionRequest
     from discreet.v1.policy_pb2_grpc import PolicyServiceStub
 
-    with connect(settings, "publisher") as line:
+    with connect(settings, "publisher") as line, _in_words({"pinned": ""}):
         request = UnpinRevisionRequest(pinned=_whole(line, pinned), reason=reason)
         response = line.call(PolicyServiceStub(line.channel).UnpinRevision, request)
     tell(settings, f"unpinned: {', '.join(one[:12] for one in response.unpinned)}", response)
+
+
+@contextmanager
+def _in_words(fields: Mapping[str, str]) -> Iterator[None]:
+    """Has refusals name what was typed in place of the field of the message that holds it."""
+    try:
+        yield
+    except CliError as error:
+        field, _, said = error.message.partition(": ")
+        if error.status in {FAILED_PRECONDITION, NOT_FOUND} and field in fields:
+            error.message = fields[field] + said.partition(";")[0]
+            error.hint = "see `discreet policy revisions`"
+        raise
 
 
 def _whole(line: "Line", pinned: str) -> str:
