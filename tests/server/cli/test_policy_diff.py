@@ -200,7 +200,7 @@ def test_markdown_shows_policies_as_code(folder: PolicyFolder) -> None:
     assert found[0] == "## What changes in meaning"
     assert "### Tightens: 1" in found
     assert "- moments of the rule `figures` (`disclosure.yaml:27`)" in found
-    assert "  - is `` a `b` \\| <img src=x> [c](d) ``" in found
+    assert "  - is `` a `b` | <img src=x> [c](d) ``" in found
 
 
 def test_the_step_of_a_workflow_is_what_it_takes(folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
