@@ -11,7 +11,7 @@ from discreet.policy.decision import Decided
 from discreet.policy.replay import Cause, Under, change_of, replay, wants
 from discreet.policy.replay import play as playing
 from discreet.policy.words import Moment, Verdict
-from tests.policy.decide.faults import FAULTS, passing
+from tests.policy.decide.faults import FAULTS, Fault, passing
 from tests.policy.decide.random_worlds import random_world
 from tests.policy.decide.world import World, at, edit, figure_world, record, world
 from tests.policy.replay.recording import committed, kept, read_back, recorded, replayed
@@ -47,9 +47,9 @@ def test_random_calls_come_out_byte_by_byte(of: object) -> None:
 
 
 @pytest.mark.parametrize("fault", [None, *FAULTS], ids=str)
-def test_every_fault_comes_out_byte_by_byte(fault: object) -> None:
+def test_every_fault_comes_out_byte_by_byte(fault: Fault | None) -> None:
     """F8: whatever stopped a segment, the whole row is written again from what it says and the facts of then."""
-    given = passing() if fault is None else fault.change(passing())  # type: ignore[attr-defined] # a Fault
+    given = passing() if fault is None else fault.change(passing())
     row = recorded(given)
     call = read_back(row)
     assert call.data == row
