@@ -141,10 +141,14 @@ def markdown(sides: Sequence[Side], found: "Difference") -> str:
     return "\n".join(_lines(sides, found)) + "\n"
 
 
+def _code(given: str) -> str:
+    return code(given, cell=False)
+
+
 def _lines(sides: Sequence[Side], found: "Difference") -> Iterator[str]:
     yield "## What changes in meaning"
     yield ""
-    yield f"From {code(sides[0].shown)} to {code(sides[1].shown)}: {counts(found)}."
+    yield f"From {_code(sides[0].shown)} to {_code(sides[1].shown)}: {counts(found)}."
     for direction, (said, _) in titles().items():
         changes = found.of(direction)
         if changes:
@@ -153,14 +157,14 @@ def _lines(sides: Sequence[Side], found: "Difference") -> Iterator[str]:
                 yield from _items(change)
     if found.notes:
         yield from ("", "### No change of meaning", "")
-        yield from (f"- {code(_note(note))}" for note in found.notes)
+        yield from (f"- {_code(_note(note))}" for note in found.notes)
 
 
 def _items(change: "Change") -> Iterator[str]:
     places = list(dict.fromkeys(place for place in (change.old_place, change.new_place) if place))
-    shown = f" ({' -> '.join(map(code, places))})" if places else ""
-    where = f" in {', '.join(map(code, change.environments))}" if change.environments else ""
-    subject = f" {code(change.subject)}" if change.subject else ""
+    shown = f" ({' -> '.join(map(_code, places))})" if places else ""
+    where = f" in {', '.join(map(_code, change.environments))}" if change.environments else ""
+    subject = f" {_code(change.subject)}" if change.subject else ""
     yield f"- {change.kind.value}{subject}{shown}{where}"
     for word, value in _values(change):
-        yield f"  - {word.strip()} {code(value)}"
+        yield f"  - {word.strip()} {_code(value)}"
