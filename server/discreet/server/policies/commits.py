@@ -15,9 +15,10 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from discreet.server.policies.errors import SourceRefused, SourceUnavailable
+from discreet.server.policies.git_library import DAMAGE
 from discreet.server.policies.origin import visible_text
 from discreet.server.policies.refs import wanted_sha
-from discreet.server.policies.sources import DAMAGE, TAGS_MAX, RepoSource, path_within, repository_of
+from discreet.server.policies.sources import TAGS_MAX, RepoSource, path_within, repository_of
 from discreet.server.ports_policy import Origin
 
 STEPS_MAX = 10_000

@@ -10,17 +10,14 @@ import hashlib
 import os
 import re
 import shutil
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-import urllib3
 from dulwich.client import get_transport_and_path
-from dulwich.errors import ChecksumMismatch, GitProtocolError, NotGitRepository, ObjectFormatException
+from dulwich.errors import NotGitRepository
 from dulwich.graph import find_merge_base
 from dulwich.objects import Commit, ObjectID, Tag
 from dulwich.refs import Ref
@@ -28,6 +25,7 @@ from dulwich.repo import Repo
 
 from discreet.server.config import PUBLISHED, ServerConfig
 from discreet.server.policies.errors import SourceRefused, SourceUnavailable
+from discreet.server.policies.git_library import DAMAGE, UNREACHED, Connections
 from discreet.server.policies.origin import origin_of_commit, origin_of_place, without_credentials
 from discreet.server.policies.refs import wanted_sha
 from discreet.server.policies.tree import files_of_folder, files_of_tree
@@ -35,13 +33,6 @@ from discreet.server.ports_policy import Origin
 
 TAGS_MAX = 8
 """How many annotated tags may point at one another."""
-REMOTE_TIMEOUT_S = 20.0
-
-DAMAGE = (
-    AssertionError, ChecksumMismatch, EOFError, IndexError, KeyError, NotGitRepository, ObjectFormatException,
-    struct.error, zlib.error,
-)  # fmt: skip
-"""What the Git library raises for objects that are missing, cut off or wrong."""
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 SCHEMES = ("https://", "http://", "file://")
@@ -122,6 +113,8 @@ def repository_of(directory: Path) -> Path | None:
             repo = Path(found.path).resolve()
     except NotGitRepository:
         return None
+    except DAMAGE as error:
+        raise SourceRefused(f"{directory}: its repository cannot be read ({type(error).__name__})") from None
     # A repository that was found further up may be anybody's, put there to be found.
     if repo.stat().st_uid != directory.stat().st_uid:
         raise SourceRefused(
@@ -236,12 +229,11 @@ class RemoteSource:
         try:
             with self._open() as repo:
                 return _target(repo, self._fetch_into(repo, depth), self._url, self._ref)
-        except (OSError, GitProtocolError, urllib3.exceptions.HTTPError) as error:
+        except UNREACHED as error:
             raise SourceUnavailable(f"{self.shown}: cannot be fetched ({type(error).__name__})") from None
 
     def _fetch_into(self, repo: Repo, depth: int | None) -> ObjectID:
         """The id that the ref names, once its objects are there."""
-        pool = urllib3.PoolManager(timeout=REMOTE_TIMEOUT_S, retries=False) if self._url.startswith("http") else None
         found: list[ObjectID] = []
 
         def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
@@ -249,8 +241,10 @@ class RemoteSource:
             return [sha for sha in found if sha not in repo.object_store]
 
         try:
-            client, path = get_transport_and_path(self._url, quiet=True, pool_manager=pool)
-            client.fetch(path, repo, determine_wants=wants, depth=depth)
+            with Connections() as pool:
+                own = pool if self._url.startswith("http") else None
+                client, path = get_transport_and_path(self._url, quiet=True, pool_manager=own)
+                client.fetch(path, repo, determine_wants=wants, depth=depth)
         except NotGitRepository:
             raise SourceUnavailable(f"{self.shown}: is no Git repository") from None
         return found[-1]
