@@ -88,7 +88,7 @@ bench: $(BENCH_READY) ## measure, against peers too; names what is missing and r
 fuzz: $(READY) ## the property tests, with many more examples
 	@$(PY) -m pytest -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis -o faulthandler_timeout=3600 $(ARGS)
 
-soak: $(READY) ## long histories of servers under load and faults, checked whole; a report in build/soak
+soak: $(READY) ## long histories of servers under load and faults, checked whole; ARGS=--storm: policy commits in a storm
 	@$(PY) -m tests.history.soak $(ARGS)
 
 # From the public index alone, whatever pip is told elsewhere on this machine. pip itself stays the one of the environment

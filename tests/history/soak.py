@@ -1,6 +1,7 @@
 """`make soak`: long histories of real servers under load and faults, checked whole; a report under `build/`.
 
-An operation is one segment that was asked about (commit, check, replay), or one change.
+An operation is one segment that was asked about (commit, check, replay), or one change. With `--storm` policies are
+committed all the time instead, and a decision is one segment that a revision decided.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.history.events import Call
 from tests.history.reading_back import Place
 from tests.history.running import Outcome, Plan, run
 from tests.postgres_server import PostgresServer
+from tests.storm import soak as storming
 
 REPORT = Path("build/soak")
 OPERATIONS_PER_CALL = 2.4
@@ -102,12 +104,16 @@ def report(store: str, wanted: Plan, outcome: Outcome) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 where a history was wrong. Its calls are kept then."""
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
-    parser.add_argument("--operations", type=int, default=200_000)
+    parser.add_argument("--storm", action="store_true", help="a storm of policy commits instead of histories")
+    parser.add_argument("--decisions", type=int, default=1_000_000, help="of a storm")
+    parser.add_argument("--operations", type=int, default=200_000, help="of a history")
     parser.add_argument("--store", choices=["sqlite", "postgresql", "both"], default="both")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--clients", type=int, default=12)
     given = parser.parse_args(arguments)
     REPORT.mkdir(parents=True, exist_ok=True)
+    if given.storm:
+        return storming.run(given.decisions, given.seed, REPORT)
     wrong = 0
     for store in ("sqlite", "postgresql") if given.store == "both" else (given.store,):
         wanted = plan(given.operations, given.seed, given.clients)
