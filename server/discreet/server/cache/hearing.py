@@ -49,7 +49,7 @@ class Hearing:
         self._sign_now = Ear()
         self._pause = Pause()
         self.trouble: Trouble | None = None
-        """Why the last subscription ended."""
+        """Why the last subscription ended; None once signs come back through another one."""
 
     @property
     def up(self) -> bool:
@@ -121,6 +121,7 @@ class Hearing:
             self._counts.rung[Rung.SIGN] += 1
             if message.run == self._run and self._came_back < message.sign <= self._sent:
                 self._came_back, self._heard_at, self._proved = message.sign, time.monotonic(), True
+                self.trouble = None
                 self._pause.over()
         else:
             self._counts.rung[Rung.RING] += 1

@@ -52,7 +52,7 @@ class Pause:
 
     def failed(self) -> None:
         """Begins, or begins again for twice as long; by chance a little less, so that servers do not come in step."""
-        self._until = time.monotonic() + self._length * random.uniform(0.7, 1)  # noqa: S311 - no secret
+        self._until = time.monotonic() + self._length * random.uniform(0.7, 1)  # noqa: S311 - jitter, which is no secret
         self._length = min(self._length * 2, PAUSE_MAX_S)
 
     def over(self) -> None:
