@@ -53,7 +53,7 @@ def difference_tree(sides: Sequence[Side], found: "Difference") -> dict[str, Tre
 
 def _change_tree(change: "Change") -> dict[str, Tree]:
     return {
-        "kind": change.kind.value, "direction": change.direction.value, "subject": change.subject,
+        "kind": change.kind.name, "direction": change.direction.value, "subject": change.subject,
         "old": change.old, "new": change.new, "old_place": change.old_place, "new_place": change.new_place,
         "environments": list(change.environments),
     }  # fmt: skip
@@ -61,7 +61,7 @@ def _change_tree(change: "Change") -> dict[str, Tree]:
 
 def _note_tree(note: "Note") -> dict[str, Tree]:
     return {
-        "kind": note.aside.value, "subject": note.subject, "old": note.old, "new": note.new,
+        "kind": note.aside.name, "subject": note.subject, "old": note.old, "new": note.new,
         "environments": list(note.environments),
     }  # fmt: skip
 

@@ -40,8 +40,8 @@ def kinds(outcome: Outcome) -> list[tuple[str, str, str]]:
     return [(change["kind"], change["direction"], change["subject"]) for change in outcome.tree["changes"]]
 
 
-TIGHTER = [("moments of the rule", "tightens", "figures")]
-LOOSER = [("moments of the rule", "loosens", "figures")]
+TIGHTER = [("RULE_MOMENTS", "tightens", "figures")]
+LOOSER = [("RULE_MOMENTS", "loosens", "figures")]
 
 
 def test_what_changes_between_two_commits_is_said(folder: PolicyFolder) -> None:
@@ -200,6 +200,7 @@ def test_markdown_shows_policies_as_code(folder: PolicyFolder) -> None:
     assert found[0] == "## What changes in meaning"
     assert "### Tightens: 1" in found
     assert "- moments of the rule `figures` (`disclosure.yaml:27`)" in found
+    assert found[2].startswith("From `HEAD (")
     assert "  - is `` a `b` | <img src=x> [c](d) ``" in found
 
 
