@@ -250,3 +250,23 @@ async def test_the_command_names_who_is_pending_and_says_that_the_change_stands(
     assert await running.server.store.beat(other(lease=SECOND))
     done = await asyncio.to_thread(discreet, *where, *change, "--wait")
     assert (done.code, "other: did not acknowledge it; its lease of 1000 ms has run out" in done.err) == (0, True)
+
+
+async def test_waits_and_their_outcomes_are_counted(running: Running) -> None:
+    """A14: how many servers live, who waits, and how waits ended; no name of a server is a label."""
+    token = await suspended(running)
+    assert (await wait(running.lines.operator, token)).reached
+    assert await running.server.store.beat(other())
+    assert not (await wait(running.lines.operator, token, 60)).reached
+    await running.server.fleet.presence.look()
+    lines = (await running.server.metrics.text()).decode().splitlines()
+    wanted = {
+        "discreet_servers_live 2.0",
+        "discreet_lease_held 1.0",
+        "discreet_server_waits 0.0",
+        "discreet_answers_late_total 0.0",
+        'discreet_server_waits_total{outcome="reached"} 1.0',
+        'discreet_server_waits_total{outcome="not-reached"} 1.0',
+    }
+    assert wanted <= set(lines)
+    assert not [line for line in lines if "other" in line and "server" in line]
