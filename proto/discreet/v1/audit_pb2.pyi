@@ -593,7 +593,7 @@ class AuditChange(_message.Message):
     DETAIL_FIELD_NUMBER: _builtins.int
     SUBJECT_ID_FIELD_NUMBER: _builtins.int
     method: _builtins.str
-    """The method, for example "Suspend"; "PublishPolicy" where a revision came into force."""
+    """The method, for example "Suspend"; "PublishPolicy" where a server brought what its ref points at into force."""
     principal_id: _builtins.str
     """The principal whose grants were changed; empty where none were."""
     scope: _builtins.str

@@ -149,7 +149,9 @@ class PublishRevisionResponse(_message.Message):
     token: _builtins.str
     """Names the state after the call."""
     published: _builtins.bool
-    """False where the same commit with the same digest was in force already: nothing was written."""
+    """False where the same commit with the same digest was in force already: nothing was written. With `dry_run`: whether
+    something would be.
+    """
     tests: _builtins.int
     """How many tests of the set were run; all of them passed."""
     @_builtins.property
