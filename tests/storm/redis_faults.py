@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,8 @@ from redis.asyncio import Redis
 from discreet.server.cache.envelope import sealed
 from tests.server.redis.relay import Relay
 from tests.valkey_server import ValkeyServer
+
+LIES_EVERY_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,13 @@ class Fault:
 class RedisFaults:
     """The faults of one server, which the servers of a storm reach through a relay."""
 
-    def __init__(self, valkey: ValkeyServer, relay: Relay) -> None:
+    def __init__(self, valkey: ValkeyServer, relay: Relay, rogue: bytes, digests: Callable[[], Sequence[str]]) -> None:
+        """`rogue`: a valid bundle that nobody published. `digests`: under which it is put, those to come included."""
         self._valkey = valkey
         self._relay = relay
+        self._rogue = rogue
+        self._digests = digests
+        self._lying: asyncio.Task[None] | None = None
         self.every: Final = (
             Fault("flushed", self._flush, self._nothing),
             Fault("killed and started", self._kill, self._start),
@@ -37,7 +44,7 @@ class RedisFaults:
             Fault("full", self._fill, self._roomy),
             Fault("partitioned", self._silence, self._speak),
             Fault("lines cut", self._cut, self._nothing),
-            Fault("lies", self._lie, self._nothing),
+            Fault("lies", self._lie, self._be_true),
             Fault("older bundles under newer digests", self._older, self._nothing),
             Fault("clients killed", self._kill_clients, self._nothing),
             Fault("subscriptions silent", self._mute, self._nothing),
@@ -49,10 +56,11 @@ class RedisFaults:
         while True:
             yield from chance.sample(self.every, len(self.every))
 
-    async def mend(self) -> None:
-        """Ends whatever has not ended."""
-        self._valkey.resume()
-        self._relay.speak()
+    async def stop(self) -> None:
+        """Ends what is under way."""
+        if self._lying is not None:
+            self._lying.cancel()
+            await asyncio.wait({self._lying})
 
     async def _nothing(self) -> None:
         """For faults that are over by themselves."""
@@ -96,16 +104,32 @@ class RedisFaults:
         self._relay.cut()
 
     async def _lie(self) -> None:
-        """Well-formed values, heads and messages that are not true, under our keys and under another's prefix."""
+        """Well-formed values, heads and messages that are not true, as soon as there are true ones, until it ends."""
+        self._lying = asyncio.create_task(self._keep_lying())
+
+    async def _be_true(self) -> None:
+        assert self._lying is not None
+        assert not self._lying.done(), self._lying.exception()
+        self._lying.cancel()
+        await asyncio.wait({self._lying})
+
+    async def _keep_lying(self) -> None:
         async with self._own() as own:
-            for key in await _bundles(own):
-                digest = key.rpartition(b":")[2].decode()
-                await own.set(key, sealed(digest, b"another bundle, in an envelope that is right") or b"")
-                await own.set(b"rival:" + key, b"somebody else's")
-                epoch = key.rpartition(b":bundle:")[0]
-                await own.set(epoch + b":head", b'{"number":1,"commit":"","digest":""}')
-                for said in (b"discreet/1 ring " + b"0" * 32, b"discreet/1 sign " + b"0" * 32 + b" 9", b"\0" * 5_000):
-                    await own.publish((epoch + b":bell").decode(), said)
+            while True:
+                prefixes = {key.rpartition(b":bundle:")[0].decode() for key in await _bundles(own)}
+                digests = self._digests()
+                for ours in prefixes:
+                    for digest in digests:
+                        await own.set(f"{ours}:bundle:{digest}", sealed(digest, self._rogue) or b"")
+                    await own.set(f"rival:{ours}:bundle:{digests[-1]}", b"somebody else's")
+                    await own.set(f"{ours}:head", b'{"number":1,"commit":"","digest":""}')
+                    for said in (
+                        b"discreet/1 ring " + b"0" * 32,
+                        b"discreet/1 sign " + b"0" * 32 + b" 9",
+                        b"x" * 5_000,
+                    ):
+                        await own.publish(f"{ours}:bell", said)
+                await asyncio.sleep(LIES_EVERY_S)
 
     async def _older(self) -> None:
         async with self._own() as own:

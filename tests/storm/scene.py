@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from discreet.policy.bundle import bundle, bundle_digest
 from discreet.v1 import policy_pb2, server_pb2
 from tests.postgres_server import PostgresServer
 from tests.server.messages import document
@@ -23,7 +24,7 @@ from tests.server.support import CALL_S, Spawned, eventually, spawn
 from tests.storm.client import Task
 from tests.storm.redis_faults import RedisFaults
 from tests.storm.repo import StormRepo
-from tests.storm.sets import OPEN, SECRET
+from tests.storm.sets import OPEN, SECRET, Kind, files_of
 from tests.valkey_server import ValkeyServer
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +33,9 @@ POLL_S = 0.1
 IN_FORCE_S = 30.0
 """Beyond the poll interval: what a push may take until it is in force everywhere. Slow is not wrong; never is."""
 ENDING_S = 20.0
+ROGUE = 999_999_999
+"""The index of a set that nobody commits, and that a lying Redis gives: it lacks the rule."""
+NEAR = 10
 
 
 @dataclass
@@ -167,11 +171,21 @@ async def scene(directory: Path, repo: StormRepo, names: tuple[str, ...]) -> Asy
         documents = document(OPEN), document(SECRET, source_label="secret")
         answer = await servers[names[0]].lines.collector.put(*documents)
         assert [one.kind for one in answer.outcomes] == [1, 1], answer
-        made = Scene(servers, repo, RedisFaults(valkey, relay), url, directory)
-        try:
-            yield made
-        finally:
-            await made.close()
+        rogue = bundle(_encoded(ROGUE, Kind.UNGUARDED))
+        faults = RedisFaults(valkey, relay, rogue, lambda: _digests(len(repo.made)))
+        stack.push_async_callback(faults.stop)
+        made = Scene(servers, repo, faults, url, directory)
+        stack.push_async_callback(made.close)
+        yield made
+
+
+def _encoded(index: int, kind: Kind = Kind.GOOD) -> dict[str, bytes]:
+    return {name: text.encode() for name, text in files_of(index, kind).items()}
+
+
+def _digests(newest: int) -> list[str]:
+    """Of the sets around the newest commit: those that were published, and those that will be."""
+    return [bundle_digest(_encoded(index)) for index in range(max(1, newest - NEAR), newest + NEAR)]
 
 
 async def _end(server: Spawned) -> None:

@@ -15,6 +15,7 @@ from tests.storm.answers import Answer
 from tests.storm.storm import EVERY_S, SERVERS, Outcome, Plan, storm
 
 DECISIONS_PER_COMMIT = 250
+DECISIONS_PER_REVISION = 10_000
 DECISIONS_PER_FAULT = 20_000
 DECISIONS_PER_ROLLBACK = 50_000
 FAULT_COMMITS = 40
@@ -34,6 +35,7 @@ def plan(decisions: int, seed: int) -> Plan:
         seed,
         decisions,
         commits=max(100, decisions // DECISIONS_PER_COMMIT),
+        revisions=max(20, decisions // DECISIONS_PER_REVISION),
         faults=max(12, decisions // DECISIONS_PER_FAULT),
         rollbacks=max(4, decisions // DECISIONS_PER_ROLLBACK),
         processes=PROCESSES,
@@ -57,6 +59,11 @@ def run(decisions: int, seed: int, directory: Path) -> int:
     wanted = plan(decisions, seed)
     with tempfile.TemporaryDirectory(prefix="ds-", dir="/tmp") as path:
         outcome = asyncio.run(storm(wanted, Path(path), tell))
+    return concluded(wanted, outcome, directory)
+
+
+def concluded(wanted: Plan, outcome: Outcome, directory: Path) -> int:
+    """Writes the report, and all that was wrong; the exit code."""
     directory.mkdir(parents=True, exist_ok=True)
     text = report(wanted, outcome)
     (directory / "storm.md").write_text(text)

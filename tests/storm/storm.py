@@ -35,6 +35,8 @@ class Plan:
     seed: int
     decisions: int
     commits: int
+    revisions: int
+    """How many are to be published at least."""
     faults: int
     rollbacks: int
     processes: int = 1
@@ -91,6 +93,8 @@ class Storm:
             turning = group.create_task(self._turn_back())
             await self._scene.decided_at_least(self._plan.decisions)
             await asyncio.gather(befalling, turning)
+            while (await self._scene.status(SERVERS[0])).policy.number < self._plan.revisions:
+                await self._commits(1)
             self._enough.set()
             await committing
         made = await asyncio.to_thread(self._scene.repo.commit, Kind.GOOD)

@@ -20,6 +20,8 @@ from tests.storm.checking import Published, violations
 from tests.storm.client import Task
 from tests.storm.repo import Made, StormRepo
 from tests.storm.sets import BAD, Kind, Said, expected, files_of, judged
+from tests.storm.soak import concluded, plan
+from tests.storm.storm import Outcome
 
 MADE = tuple(Made(f"{number:040x}", number, Kind.MISSPELT if number == 3 else Kind.GOOD) for number in range(1, 7))
 
@@ -148,6 +150,19 @@ def test_answers_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     """What a client was killed in the middle of is left out."""
     (tmp_path / "a").write_text("".join(one.line() for one in GOOD) + GOOD[0].line()[:-5])
     assert tuple(read_answers(iter([tmp_path / "a"]))) == GOOD
+
+
+def test_a_long_storm_ends_with_one_where_anything_was_wrong(tmp_path: Path) -> None:
+    """The report counts the decisions and names what was wrong."""
+    outcome = Outcome(GOOD, PUBLISHED, MADE, violations(GOOD, PUBLISHED, MADE))
+    assert concluded(plan(20, 1), outcome, tmp_path / "good") == 0
+    assert "**20 decisions**" in (tmp_path / "good" / "storm.md").read_text()
+    assert "**violations: 0**" in (tmp_path / "good" / "storm.md").read_text()
+    answers = (*GOOD, answer(3, 70, 80))
+    outcome = Outcome(answers, PUBLISHED, MADE, violations(answers, PUBLISHED, MADE))
+    assert concluded(plan(20, 1), outcome, tmp_path / "bad") == 1
+    assert "**violations: 2**" in (tmp_path / "bad" / "storm.md").read_text()
+    assert len((tmp_path / "bad" / "storm-violations.txt").read_text().splitlines()) == 2
 
 
 def test_a_client_ends_with_whoever_started_it(tmp_path: Path) -> None:
