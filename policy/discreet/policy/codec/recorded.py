@@ -25,6 +25,7 @@ from discreet.v1 import audit_pb2 as pb
 
 _ROLES = {role.short: role for role in Role}
 _ACTS = {int(act): act for act in AuditAct}
+_GATES = {int(gate): gate for gate in Gate}
 
 
 class BadRow(ValueError):
@@ -166,7 +167,7 @@ def _decision(given: pb.AuditDecision, act: AuditAct) -> RecordedDecision:
         reason=Reason(given.reason),
         gate=Gate(given.gate),
         rule=given.rule,
-        trace=tuple(Gate(step.gate) for step in given.trace),
+        trace=tuple([_GATES[step.gate] for step in given.trace]),
         labels=tuple(labels),
         ledger_id=given.ledger_id,
         outcome=outcome,

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -19,9 +19,6 @@ from discreet.policy.replay import Want
 from discreet.server.replaying import statements as sql
 from discreet.server.stores.rows import ledger_facts, record_facts, standing_grants, standing_of, too_much
 from discreet.server.stores.transaction import parts
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 KEPT_MAX = 50_000
 """Entries of each kind that are kept between two pages."""
@@ -48,6 +45,13 @@ class Versions:
         return None
 
 
+class _Refs(NamedTuple):
+    """The records of a want: asked for, and behind those."""
+
+    asked: list[Ref]
+    behind: list[Ref]
+
+
 class History:
     """Reads facts as of earlier states on one connection. `seq`: the state that the database had reached before."""
 
@@ -66,12 +70,13 @@ class History:
     def facts(self, wants: Sequence[Want]) -> list[Facts]:
         """The facts of each want, as of its state; what is not kept yet is read for all of them together."""
         self._reach(max((want.seq for want in wants), default=0))
-        by_tenant: dict[str, list[Want]] = {}
-        for want in wants:
-            by_tenant.setdefault(want.tenant, []).append(want)
-        for tenant, mine in by_tenant.items():
-            self._read(tenant, mine)
-        found = [self._facts(want) for want in wants]
+        by_tenant: dict[str, list[int]] = {}
+        for place, want in enumerate(wants):
+            by_tenant.setdefault(want.tenant, []).append(place)
+        refs: dict[int, _Refs] = {}
+        for tenant, places in by_tenant.items():
+            refs.update(zip(places, self._read(tenant, [wants[place] for place in places]), strict=True))
+        found = [self._facts(want, refs[place]) for place, want in enumerate(wants)]
         for kept in self._all():
             for key in list(islice(kept, max(0, len(kept) - KEPT_MAX))):
                 del kept[key]
@@ -89,12 +94,13 @@ class History:
         self._keys = None
         self._seq = int(self._connection.execute(sql.SEQ).scalar_one())
 
-    def _read(self, tenant: str, wants: Sequence[Want]) -> None:
+    def _read(self, tenant: str, wants: Sequence[Want]) -> list[_Refs]:
+        """Reads what is not kept yet; what each of them is about."""
         self._read_ledger(tenant, {name for want in wants for name in want.ids.ledger_ids})
         asked = [(want, self._asked(want)) for want in wants]
         self._read_records(tenant, [(want.seq, refs) for want, refs in asked], current=True)
-        behind = [(want.seq, list(self._behind(want, refs))) for want, refs in asked]
-        self._read_records(tenant, behind, current=False)
+        behind = [list(self._behind(want, refs)) for want, refs in asked]
+        self._read_records(tenant, [(want.seq, refs) for want, refs in zip(wants, behind, strict=True)], current=False)
         self._read_grants(tenant, {want.ids.principal_id for want in wants})
         if tenant not in self._standing:
             rows = self._connection.execute(sql.STANDING, {"tenant": tenant}).all()
@@ -102,6 +108,7 @@ class History:
         if self._keys is None:
             rows = self._connection.execute(sql.KEYS).all()
             self._keys = tuple(ReceiptKey(key_id, bytes(secret)) for key_id, secret in rows)
+        return [_Refs(refs, below) for (_, refs), below in zip(asked, behind, strict=True)]
 
     def _rows(
         self, statement: dict[str, sa.TextClause], tenant: str, keys: Iterable[object]
@@ -212,10 +219,10 @@ class History:
             self._stood[tenant, revision] = standing_of(revision, rows)
         return self._stood[tenant, revision]
 
-    def _facts(self, want: Want) -> Facts:
-        asked = self._asked(want)
+    def _facts(self, want: Want, refs: _Refs) -> Facts:
+        asked = refs.asked
         records: dict[Ref, RecordFacts] = {}
-        for ref in (*asked, *self._behind(want, asked)):
+        for ref in (*asked, *refs.behind):
             if ref not in records and (record := self._record(want, ref)) is not None:
                 records[ref] = record
         ids = dict.fromkeys(ref.record_id for ref in asked)
