@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from discreet.server.cache.envelope import sealed
+from discreet.server.cache.envelope import HEAD_BYTES, sealed
 from discreet.server.cache.keys import Keys
 from discreet.server.policies.bundles import Layer
 from discreet.server.ports_cache import CacheState, Trouble
@@ -44,6 +44,17 @@ class Scene:
     async def bundles(self) -> list[bytes]:
         """The keys of the bundles that Redis holds."""
         return sorted(key for key in await self.own.keys("*:bundle:*") if isinstance(key, bytes))
+
+    async def a_bundle(self) -> bytes:
+        """One of the bundles that Redis holds: valid, and of one revision alone."""
+        value = await self.own.get((await self.bundles())[0])
+        assert isinstance(value, bytes)
+        return value[HEAD_BYTES:]
+
+    async def put_under_all(self, bundle: bytes) -> None:
+        """Puts a bundle under every digest that Redis knows, each time in an envelope that is right."""
+        for key in await self.bundles():
+            await self.own.set(key, sealed(key.rpartition(b":")[2].decode(), bundle) or b"")
 
 
 @pytest.fixture
@@ -155,10 +166,8 @@ async def _password_dropped(scene: Scene) -> None:
     await scene.own.config_set("requirepass", "")
 
 
-async def _older_bundles_under_newer_digests(scene: Scene) -> None:
-    oldest = await scene.own.get((await scene.bundles())[0])
-    for key in await scene.bundles():
-        await scene.own.set(key, oldest or b"")
+async def _one_bundle_under_every_digest(scene: Scene) -> None:
+    await scene.put_under_all(await scene.a_bundle())
     await scene.own.set(scene.keys.head, b'{"number":1,"commit":"","digest":""}')
 
 
@@ -192,7 +201,7 @@ async def _nothing(_scene: Scene) -> None:
         pytest.param(_nothing, _slow, _quick, id="slow"),
         pytest.param(_nothing, _paused, _resumed, id="standing still"),
         pytest.param(_nothing, _password_wanted, _password_dropped, id="wants a password"),
-        pytest.param(_nothing, _older_bundles_under_newer_digests, _nothing, id="older bundles under newer digests"),
+        pytest.param(_nothing, _one_bundle_under_every_digest, _nothing, id="one bundle under every digest"),
         pytest.param(_nothing, _lists, _nothing, id="lists in place of bundles"),
         pytest.param(_nothing, _noise, _nothing, id="noise on the bell"),
     ],
@@ -225,13 +234,11 @@ async def test_no_fault_of_redis_makes_an_answer_wrong_or_older(
 
 async def test_a_liar_that_never_rests_is_counted_and_changes_nothing(scene: Scene) -> None:
     """E2: while every bundle is replaced by another valid one under its digest as soon as it is there."""
-    over = asyncio.Event()
+    over, bundle = asyncio.Event(), await scene.a_bundle()
 
     async def lie() -> None:
         while not over.is_set():
-            for key in await scene.bundles():
-                digest = key.rpartition(b":")[2].decode()
-                await scene.own.set(key, sealed(digest, b"another bundle, in an envelope that is right") or b"")
+            await scene.put_under_all(bundle)
             await asyncio.sleep(0)
 
     liar = asyncio.create_task(lie())
@@ -242,17 +249,22 @@ async def test_a_liar_that_never_rests_is_counted_and_changes_nothing(scene: Sce
     assert scene.fleet.servers[1].server.bundles.found[Layer.STORE] >= 1
 
 
+async def _other_than(scene: Scene, number: int) -> bytes:
+    """The bundle of the revision before that one: the other way round in what it allows."""
+    row = await scene.fleet.stores[0].policy_row(number - 1)
+    assert row is not None
+    return row.bundle
+
+
 @pytest.mark.parametrize("lie", ["another valid bundle", "nothing", "a server that is gone"])
 async def test_a_new_server_starts_on_sql_where_redis_lies_or_is_gone(scene: Scene, place: Path, lie: str) -> None:
     """E6: what it starts under is what SQL names, whatever Redis holds; the lie is counted and mended."""
     number = await scene.fleet.publish()
     await scene.fleet.caught_up(number)
-    for key in await scene.bundles():
-        if lie == "another valid bundle":
-            digest = key.rpartition(b":")[2].decode()
-            await scene.own.set(key, sealed(digest, b"another bundle, in an envelope that is right") or b"")
-        else:
-            await scene.own.delete(key)
+    if lie == "another valid bundle":
+        await scene.put_under_all(await _other_than(scene, number))
+    else:
+        await scene.own.delete(*await scene.bundles())
     if lie == "a server that is gone":
         scene.valkey.kill()
     config = replace(
