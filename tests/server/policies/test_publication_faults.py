@@ -8,15 +8,17 @@ import io
 from pathlib import Path
 
 import grpc
+import pytest
 
 from discreet.policy.engine import ENGINE
 from discreet.server.bell import Bell
 from discreet.server.clock import SystemClock
 from discreet.server.logs import make_log
+from discreet.server.policies import follower as following
 from discreet.server.policies.bundles import Bundles, NoCache
 from discreet.server.policies.errors import Cause
 from discreet.server.policies.follower import PUBLISH_TRIES_MAX, Policies
-from discreet.server.policies.sources import source_of
+from discreet.server.policies.sources import RepoSource, source_of
 from discreet.server.ports import OutcomeUnknown, Store, StoreError
 from discreet.server.ports_policy import PolicyName
 from discreet.server.stores import open_store
@@ -36,6 +38,19 @@ class Ringing(Bundles):
         """See the class inside."""
         self.told.append(name)
         super().published(name, bundle)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, holder: object, name: str) -> list[str]:
+    """One entry for each call of a function from now on, which does what it did."""
+    calls: list[str] = []
+    whole = getattr(holder, name)
+
+    def counting(*args: object, **kwargs: object) -> object:
+        calls.append(name)
+        return whole(*args, **kwargs)
+
+    monkeypatch.setattr(holder, name, counting)
+    return calls
 
 
 async def follower(place: Path, repo: PolicyRepo) -> tuple[Policies, FaultyStore, Ringing, io.StringIO]:
@@ -119,9 +134,12 @@ async def test_an_outcome_that_was_lost_is_looked_up_by_doing_it_again(place: Pa
     await store.close()
 
 
-async def test_others_who_publish_without_end_are_given_up_on_for_a_look(place: Path, repo: PolicyRepo) -> None:
-    """F2: a bounded number of tries; then the next look tries again, and the ref was read anew for each."""
+async def test_others_who_publish_without_end_are_given_up_on_for_a_look(
+    place: Path, repo: PolicyRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F2: a bounded number of tries, each from the ref on, compiled once; then the next look."""
     policies, store, _, log = await follower(place, repo)
+    compiles, resolves = counted(monkeypatch, following, "compile_files"), counted(monkeypatch, RepoSource, "resolve")
     inside = store._inside
     origin = source_of(config_of(place, repo.path)).resolve().origin
     tries = 0
@@ -136,7 +154,7 @@ async def test_others_who_publish_without_end_are_given_up_on_for_a_look(place: 
 
     store.before["change"] = somebody_else
     await policies.poll()
-    assert tries == PUBLISH_TRIES_MAX
+    assert (tries, len(resolves), len(compiles)) == (PUBLISH_TRIES_MAX, PUBLISH_TRIES_MAX + 1, 1)
     assert "others keep publishing" in log.getvalue()
     assert (policies.snapshot, policies.following.pending_ns is not None) == (None, True)
     store.before.clear()

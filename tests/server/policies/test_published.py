@@ -70,7 +70,7 @@ async def test_it_withholds_once_nobody_reads_the_ref_any_more(place: Path) -> N
     repo = make_repo(place / "policy", {**POLICY, "discreet.yaml": stale})
     async with in_process(config_of(place, repo.path, instance="first")) as running:
         await running.lines.collector.put(document())
-    async with in_process(config_of(place, "published")) as running:
+    async with in_process(config_of(place, "published", poll_s=3_600.0)) as running:
 
         async def answered(*wanted: str) -> None:
             async def holds() -> bool:

@@ -39,6 +39,8 @@ PUBLISHER = "server"
 """The identity that publications are recorded under."""
 GAP_S: Final = 0.05
 """The shortest time between two looks, however often somebody asks for one: that of the shortest poll interval."""
+ASK_S: Final = 1.0
+"""How often others are asked how old the policy is, at least: what they said grows older with the time since."""
 TOLD_WITHIN_US: Final = 86_400_000_000
 """How far back another server may have told of itself to count as one that read the ref."""
 
@@ -97,6 +99,9 @@ class Policies(Held):
         """Polls until cancelled: so often, and soon where somebody asks for it."""
         if self._first is not None:
             await self._first
+        if self._source is None:
+            await self._ask_others()
+            poll_s = min(poll_s, ASK_S)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(poll_s):
