@@ -115,6 +115,29 @@ async def test_a_silent_store_stops_the_publication_and_not_the_reading(place: P
     await store.close()
 
 
+async def test_without_a_ref_a_silent_store_is_said_once_and_the_age_grows(place: Path, repo: PolicyRepo) -> None:
+    """REV-14: what others said before grows older by this process's own clock, until they can be asked again."""
+    policies, store, bundles, _ = await follower(place, repo)
+    await policies.poll()
+    assert await store.beat(beat("reader", read_age=0))
+    log = io.StringIO()
+    other = Policies(None, bundles, store, SystemClock(), make_log("json", "debug", log), "other")
+    await other.start()
+    await other.poll()
+    told = other.age_us()
+    store.broken["servers"] = StoreError("lost")
+    for _ in range(3):
+        await other.poll()
+    assert other.age_us() > told
+    assert log.getvalue().count("nobody can be asked about the ref") == 1
+    del store.broken["servers"]
+    assert await store.beat(beat("reader", read_age=0))
+    grown = other.age_us()
+    await other.poll()
+    assert other.age_us() < grown
+    await store.close()
+
+
 async def test_an_outcome_that_was_lost_is_looked_up_by_doing_it_again(place: Path, repo: PolicyRepo) -> None:
     """F2: the transaction was committed and its answer lost: the next look finds it in force and writes nothing."""
     policies, store, _, _ = await follower(place, repo)

@@ -69,6 +69,7 @@ class Policies(Held):
         """Whether the error in `following` is about what the ref points at, and not about the ref itself."""
         self._told: tuple[int, int, int] | None = None
         """Without a source: of which revision others were asked, when (monotonic), and how outdated they found it."""
+        self._asked_in_vain = False
         self.following = Following()
         self.refused = dict.fromkeys(Cause, 0)
         """How many commits were refused, by what was wrong with them."""
@@ -241,8 +242,11 @@ class Policies(Held):
         try:
             now, servers = await self._store.servers(TOLD_WITHIN_US)
         except StoreError as error:
-            self._log.warning("nobody can be asked about the ref: the store is silent", error=type(error).__name__)
+            if not self._asked_in_vain:
+                self._log.warning("nobody can be asked about the ref: the store is silent", error=type(error).__name__)
+            self._asked_in_vain = True
             return
+        self._asked_in_vain = False
         if self.snapshot is not None and self._published_at is not None:
             self._told = self.snapshot.number, began, outdated_as_told(now, servers, self._published_at)
 
