@@ -69,10 +69,10 @@ class RedisFaults:
         await self._do(lambda own: own.flushall())
 
     async def _kill(self) -> None:
-        self._valkey.kill()
+        await asyncio.to_thread(self._valkey.kill)
 
     async def _start(self) -> None:
-        self._valkey.start()
+        await asyncio.to_thread(self._valkey.start)
 
     async def _save(self) -> None:
         await self._do(lambda own: own.save())
@@ -80,8 +80,8 @@ class RedisFaults:
     async def _restore(self) -> None:
         """Nothing was saved since: what was written while the fault lasted is gone, and what was there then is back."""
         assert self._valkey.dump.exists(), "nothing was saved"
-        self._valkey.kill()
-        self._valkey.start()
+        await self._kill()
+        await self._start()
 
     async def _evict(self) -> None:
         await self._do(lambda own: own.config_set("maxmemory-policy", "allkeys-lru"))

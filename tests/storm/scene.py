@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,8 @@ POLL_S = 0.1
 IN_FORCE_S = 30.0
 """Beyond the poll interval: what a push may take until it is in force everywhere. Slow is not wrong; never is."""
 ENDING_S = 20.0
+STORE_S = 20.0
+"""How long servers wait for the database: what is slow on a busy machine is to be answered, not refused."""
 ROGUE = 999_999_999
 """The index of a set that nobody commits, and that a lying Redis gives: it lacks the rule."""
 NEAR = 10
@@ -138,6 +140,16 @@ class Scene:
         assert isinstance(answer, policy_pb2.RollbackRevisionResponse)
         return answer
 
+    @contextlib.contextmanager
+    def stopped(self, name: str) -> Iterator[None]:
+        """Stops a server where it stands, for as long as the block lasts."""
+        process = self.servers[name].process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
     async def close(self) -> None:
         """Ends the clients, whatever they are at."""
         for client in self.clients:
@@ -165,7 +177,14 @@ async def scene(directory: Path, repo: StormRepo, names: tuple[str, ...]) -> Asy
             place = directory / name
             place.mkdir()
             servers[name] = await spawn(
-                place, repo.path, db=url, redis=relay.url, instance=name, poll_s=POLL_S, log_level="warning"
+                place,
+                repo.path,
+                db=url,
+                redis=relay.url,
+                instance=name,
+                poll_s=POLL_S,
+                log_level="warning",
+                store_timeout_s=STORE_S,
             )
             stack.push_async_callback(_end, servers[name])
         documents = document(OPEN), document(SECRET, source_label="secret")

@@ -18,8 +18,8 @@ DECISIONS_PER_COMMIT = 250
 DECISIONS_PER_REVISION = 10_000
 DECISIONS_PER_FAULT = 20_000
 DECISIONS_PER_ROLLBACK = 50_000
-FAULT_COMMITS = 40
-"""So that a fault lasts longer than it takes to be noticed."""
+DECISIONS_PER_STALL = 10_000
+FAULT_REVISIONS = 3
 DECISIONS_PER_S = 200
 """At least, or it is given up."""
 STARTING_S = 300.0
@@ -38,9 +38,10 @@ def plan(decisions: int, seed: int) -> Plan:
         revisions=max(20, decisions // DECISIONS_PER_REVISION),
         faults=max(12, decisions // DECISIONS_PER_FAULT),
         rollbacks=max(4, decisions // DECISIONS_PER_ROLLBACK),
+        stalls=max(6, decisions // DECISIONS_PER_STALL),
         processes=PROCESSES,
         repeats=REPEATS,
-        fault_commits=FAULT_COMMITS,
+        fault_revisions=FAULT_REVISIONS,
         within_s=STARTING_S + decisions / DECISIONS_PER_S,
     )
 
@@ -93,8 +94,9 @@ def report(wanted: Plan, outcome: Outcome) -> str:
         f"- {len(outcome.made):,} commits, {apart * 1_000:.0f} ms apart (median; {EVERY_S * 1_000:.0f} wanted),"
         f" {bad:,} of them bad:"
         f" {', '.join(f'{count:,} {kind}' for kind, count in sorted(kinds.items()) if kind != 'good')}",
-        f"- {len(outcome.published):,} revisions published, {outcome.rollbacks} rollbacks; answers under"
+        f"- {len(outcome.published):,} revisions published, {outcome.rollbacks} of them rollbacks; answers under"
         f" {len({one.number for one in outcome.answers if one.decided}):,} of them",
+        f"- {outcome.stalls} times a server was stopped until another one had published",
         f"- faults of Redis: {', '.join(f'{count} times {name}' for name, count in sorted(outcome.faults.items()))}",
         f"- **violations: {len(outcome.wrong):,}**",
         *(f"  - {one}" for one in outcome.wrong[:SHOWN_MAX]),

@@ -24,6 +24,8 @@ EVERY_S = 0.05
 SERVERS = ("one", "two", "three")
 WITHIN_S = 120.0
 """What a short storm may take; `make soak` says its own."""
+REFUSED = {grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE}
+"""How a rollback may end that was overtaken, or that met a server which was stopped while it held a row."""
 BACK = 3
 """How many revisions a rollback goes back, at most."""
 
@@ -39,11 +41,13 @@ class Plan:
     """How many are to be published at least."""
     faults: int
     rollbacks: int
+    stalls: int
+    """How often a server is stopped where it stands until another one has published."""
     processes: int = 1
     repeats: int = 4
     """Of the pattern of segments, in a check."""
-    fault_commits: int = 4
-    """How many commits are made while a fault lasts."""
+    fault_revisions: int = 1
+    """How many are published while a fault lasts."""
     bad_share: float = 0.3
     within_s: float = WITHIN_S
 
@@ -58,6 +62,7 @@ class Outcome:
     wrong: list[str]
     faults: Counter[str] = field(default_factory=Counter)
     rollbacks: int = 0
+    stalls: int = 0
     seconds: float = 0.0
 
     @property
@@ -79,11 +84,14 @@ class Storm:
         self._scene = over
         self._tell = tell
         self._calm = asyncio.Lock()
-        """Whoever holds it, nothing is committed."""
+        """While somebody holds it, nothing is committed."""
+        self._all_run = asyncio.Lock()
+        """While somebody holds it, no server is stopped, or only by whoever holds it."""
         self._committed = asyncio.Event()
         self._enough = asyncio.Event()
         self.faults: Counter[str] = Counter()
         self.rollbacks = 0
+        self.stalls = 0
 
     async def run(self) -> None:
         """Storms until everything that was planned has happened, and ends with a good commit in force everywhere."""
@@ -91,10 +99,10 @@ class Storm:
             committing = group.create_task(self._commit())
             befalling = group.create_task(self._befall())
             turning = group.create_task(self._turn_back())
+            stalling = group.create_task(self._stall())
             await self._scene.decided_at_least(self._plan.decisions)
-            await asyncio.gather(befalling, turning)
-            while (await self._scene.status(SERVERS[0])).policy.number < self._plan.revisions:
-                await self._commits(1)
+            await asyncio.gather(befalling, turning, stalling)
+            await self._published(SERVERS[0], self._plan.revisions)
             self._enough.set()
             await committing
         made = await asyncio.to_thread(self._scene.repo.commit, Kind.GOOD)
@@ -121,6 +129,12 @@ class Storm:
             self._committed.clear()
             await self._committed.wait()
 
+    async def _published(self, name: str, number: int) -> int:
+        """The number of the revision in force at a server, once it is at least that one."""
+        while (found := (await self._scene.status(name)).policy.number) < number:
+            await self._commits(1)
+        return found
+
     async def _part(self, number: int, of: int) -> None:
         """Returns once that part of the commits was made and of the segments decided."""
         commits, decisions = (whole * number // of for whole in (self._plan.commits, self._plan.decisions))
@@ -128,14 +142,27 @@ class Storm:
             await self._commits(1)
 
     async def _befall(self) -> None:
-        """Faults of Redis, one after the other: commits are made before, during and after each."""
+        """Faults of Redis, one after the other: revisions are published before, during and after each."""
         order = self._scene.faults.in_order(random.Random(f"{self._plan.seed} faults"))
         for number, fault in zip(range(1, self._plan.faults + 1), order, strict=False):
             await self._part(number, self._plan.faults + 1)
+            before = await self._published(SERVERS[0], 0)
             await fault.begin()
-            await self._commits(self._plan.fault_commits)
+            await self._published(SERVERS[0], before + self._plan.fault_revisions)
             await fault.end()
             self.faults[fault.name] += 1
+
+    async def _stall(self) -> None:
+        """Stops a server where it stands, most often while it is about to publish, until another one has published."""
+        chance = random.Random(f"{self._plan.seed} stalls")
+        for number in range(1, self._plan.stalls + 1):
+            await self._part(number, self._plan.stalls + 1)
+            stopped, other = chance.sample(SERVERS, 2)
+            async with self._all_run:
+                before = await self._published(other, 0)
+                with self._scene.stopped(stopped):
+                    await self._published(other, before + 1)
+            self.stalls += 1
 
     async def _turn_back(self) -> None:
         """Rollbacks, in turn through every server: in full flight, and while nothing is committed."""
@@ -152,12 +179,12 @@ class Storm:
             await self._scene.roll_back(name, revisions[-1].revision.number)
             self.rollbacks += 1
         except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
+            if error.code() not in REFUSED:
                 raise
 
     async def _and_stay(self, name: str) -> None:
         """A rollback of what the ref points at: every server sees it pinned out, and none brings it back."""
-        async with self._calm:
+        async with self._all_run, self._calm:
             made = await asyncio.to_thread(self._scene.repo.commit, Kind.GOOD)
             await self._scene.in_force(made.commit)
             revisions = await self._scene.revisions(name, BACK)
@@ -184,7 +211,7 @@ async def storm(
         await running.run()
         await over.stop_asking()
         outcome = judged(over)
-    outcome.faults, outcome.rollbacks = running.faults, running.rollbacks
+    outcome.faults, outcome.rollbacks, outcome.stalls = running.faults, running.rollbacks, running.stalls
     outcome.seconds = time.monotonic() - began
     return outcome
 
