@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from tests.bench import checks, commits, imports, inprocess, policies, replays, report, revokes
+from tests.bench import checks, commits, imports, inprocess, policies, pushes, replays, report, revokes
 from tests.bench.load import Missing
 
 MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
@@ -19,6 +19,7 @@ MEASUREMENTS: dict[str, Callable[[], list[report.Row]]] = {
     "import": imports.measure,
     "policy-check": policies.measure,
     "policy-replay": replays.measure,
+    "policy-push": pushes.measure,
 }
 
 
