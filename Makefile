@@ -18,7 +18,7 @@ GENERATED := build/generated
 # The plugins of protoc and the tools that call one another are those of the environment.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo test check format check-format check-lint check-types check-imports check-proto proto bench fuzz soak lock clean
+.PHONY: help setup demo demo-fleet test check format check-format check-lint check-types check-imports check-proto proto bench fuzz soak lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,6 +37,9 @@ $(READY): requirements.lock pyproject.toml
 
 demo: $(READY) ## the whole story in under a minute, with real parts
 	@$(BIN)/discreet demo
+
+demo-fleet: $(READY) ## two servers, PostgreSQL and Redis: a change reaches both; none need be installed
+	@$(PY) -m docs.examples.fleet
 
 test: $(READY) ## the whole suite, the built wheel included (ARGS= is passed to pytest)
 	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
