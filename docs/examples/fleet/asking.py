@@ -25,7 +25,7 @@ T = TypeVar("T")
 TENANT, READER, SESSION = "marlowe", "ana", "ana-1"
 PAY, TRAVEL, CANTEEN = "pay", "travel", "canteen"
 DONE_S = 60.0
-POLL_S = 0.02
+POLL_S = 0.05
 INDENT = 4
 COLUMNS_MIN = 100
 """So wide are tables of commands at least: what is compared in them does not depend on the terminal."""

@@ -16,6 +16,8 @@ from docs.examples.fleet.valkey import Valkey
 
 LOOKS_BY_ITSELF_S = "3600"
 """So seldom that the story knows when the follower reads the repository: whenever it is told to."""
+LEASE_S = "15"
+"""Long enough for a machine that has much else to do: nothing here waits for a lease to run out."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ def stage(teller: Teller) -> Iterator[Stage]:
         stack.callback(postgres.stop)
         valkey = Valkey(place / "valkey")
         stack.callback(valkey.stop)
-        shared = ["--db", postgres.url, "--redis", valkey.url, "--poll", LOOKS_BY_ITSELF_S]
+        shared = ["--db", postgres.url, "--redis", valkey.url, "--poll", LOOKS_BY_ITSELF_S, "--lease", LEASE_S]
         follows = ["--policy", repository.url, "--ref", "refs/heads/main", "--policy-webhook", "127.0.0.1:0"]
         a = Sidecar("sidecar-a", place, [*shared, *follows])
         stack.callback(a.stop)
