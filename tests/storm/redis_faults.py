@@ -15,6 +15,7 @@ from tests.server.redis.relay import Relay
 from tests.valkey_server import ValkeyServer
 
 LIES_EVERY_S: Final = 0.01
+STOP_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class RedisFaults:
         self._rogue = rogue
         self._digests = digests
         self._lying: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+        """A flag and not a cancellation: a client library may swallow one."""
         self.every: Final = (
             Fault("flushed", self._flush, self._nothing),
             Fault("killed and started", self._kill, self._start),
@@ -58,9 +61,9 @@ class RedisFaults:
 
     async def stop(self) -> None:
         """Ends what is under way."""
+        self._over.set()
         if self._lying is not None:
-            self._lying.cancel()
-            await asyncio.wait({self._lying})
+            await asyncio.wait({self._lying}, timeout=STOP_S)
 
     async def _nothing(self) -> None:
         """For faults that are over by themselves."""
@@ -105,17 +108,17 @@ class RedisFaults:
 
     async def _lie(self) -> None:
         """Well-formed values, heads and messages that are not true, as soon as there are true ones, until it ends."""
+        self._over.clear()
         self._lying = asyncio.create_task(self._keep_lying())
 
     async def _be_true(self) -> None:
         assert self._lying is not None
-        assert not self._lying.done(), self._lying.exception()
-        self._lying.cancel()
-        await asyncio.wait({self._lying})
+        self._over.set()
+        await self._lying
 
     async def _keep_lying(self) -> None:
         async with self._own() as own:
-            while True:
+            while not self._over.is_set():
                 prefixes = {key.rpartition(b":bundle:")[0].decode() for key in await _bundles(own)}
                 digests = self._digests()
                 for ours in prefixes:
