@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -72,6 +73,9 @@ async def test_a_delisted_source_is_known_by_its_records_and_its_revoke(running:
 async def test_records_decide_while_no_policy_is_in_force(running: Running) -> None:
     """B7: a revoke of a source goes through without a policy; a label that no record has is named as what is wrong."""
     await running.lines.collector.put(document())
+    for task in running.server._tasks:  # nobody may load a revision meanwhile
+        task.cancel()
+    await asyncio.gather(*running.server._tasks, return_exceptions=True)
     running.server.policies.snapshot = None  # as it is before the first revision was loaded
     for request in asking("notes"):
         error = await running.lines.operator.refused(request)

@@ -90,7 +90,8 @@ def test_every_refused_start_ends_with_its_exit_code() -> None:
     """One table says it, by who must act: whoever wrote the configuration, the policy's author, the operator."""
     ends = {kind.__name__: as_cli_error(kind("why")).exit_code.value for kind in _beneath(StartRefused)}
     assert ends == {
-        "StartRefused": 5, "ConfigRefused": 2, "PolicyRefused": 3, "StoreRefused": 5, "ListenRefused": 5
+        "StartRefused": 5, "ConfigRefused": 2, "PolicyRefused": 3, "StoreRefused": 5, "ListenRefused": 5,
+        "InstanceTaken": 2,
     }  # fmt: skip
 
 

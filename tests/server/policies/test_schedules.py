@@ -77,9 +77,9 @@ async def test_the_check_itself_finds_what_is_broken(monkeypatch: pytest.MonkeyP
     elif broken == "the compare-and-set is left out":
         whole = publication.publish
 
-        def unchecked(index, signed, row, origin, expected):  # type: ignore[no-untyped-def] # as the real one
+        def unchecked(index, signed, row, origin, expected, *, ref_moved):  # type: ignore[no-untyped-def] # as the real one
             held = index.policies.in_force()
-            return whole(index, signed, row, origin, held.number if held is not None else 0)
+            return whole(index, signed, row, origin, held.number if held is not None else 0, ref_moved=ref_moved)
 
         monkeypatch.setattr(publication, "publish", unchecked)
     else:

@@ -26,11 +26,12 @@ def signed(method: str) -> Signed:
     return Signed(Call(OLGA, method, "request"), "test")
 
 
-async def publish(store: Store, made: Compiled, expected: int) -> InForce | Overtaken | PinnedOut | TooOld:
+async def publish(
+    store: Store, made: Compiled, expected: int, *, ref_moved: bool = True
+) -> InForce | Overtaken | PinnedOut | TooOld:
     """What becomes of a publication."""
-    return await store.change(
-        partial(publication.publish, signed=signed("Publish"), row=made.row, origin=ORIGIN, expected=expected)
-    )
+    work = partial(publication.publish, signed=signed("Publish"), row=made.row, origin=ORIGIN, expected=expected)
+    return await store.change(partial(work, ref_moved=ref_moved))
 
 
 async def back(store: Store, number: int, expected: int = 0) -> InForce | Overtaken | TooOld | Nothing:
@@ -107,6 +108,14 @@ async def test_a_publication_of_another_commit_ends_every_pin(three: Store) -> N
     assert isinstance(await publish(three, compiled("d"), 5), InForce)
     assert await three.pins() == ()
     assert isinstance(await publish(three, compiled("c"), 6), InForce)
+
+
+async def test_a_set_that_is_published_by_hand_ends_no_pin(three: Store) -> None:
+    """F2: it says nothing of where the ref is: a follower that starts later does not undo the rollback."""
+    await back(three, 2)
+    assert isinstance(await publish(three, compiled("d"), 4, ref_moved=False), InForce)
+    assert pinned_of(await three.pins()) == [commit_of("c")]
+    assert isinstance(await publish(three, compiled("c"), 5), PinnedOut)
 
 
 async def test_a_rollback_ends_the_pin_of_what_it_brings_back_alone(three: Store) -> None:

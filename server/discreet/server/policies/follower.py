@@ -205,7 +205,14 @@ class Policies(Held):
             signed = publication.Signed(call, self._instance)
             origin = target.origin._replace(publisher=PUBLISHER)
             outcome = await self._store.change(
-                partial(publication.publish, signed=signed, row=compiled.row, origin=origin, expected=expected)
+                partial(
+                    publication.publish,
+                    signed=signed,
+                    row=compiled.row,
+                    origin=origin,
+                    expected=expected,
+                    ref_moved=True,
+                )
             )
             if isinstance(outcome, Overtaken):
                 return False

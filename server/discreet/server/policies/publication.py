@@ -95,11 +95,12 @@ def same_set(one: PolicyName | PolicyRow, other: PolicyName | PolicyRow) -> bool
 
 
 def publish(
-    index: Work, signed: Signed, row: PolicyRow, origin: Origin, expected: int
+    index: Work, signed: Signed, row: PolicyRow, origin: Origin, expected: int, *, ref_moved: bool = False
 ) -> InForce | Overtaken | PinnedOut | TooOld:
-    """Brings a set into force if the revision in force is still the expected one, and ends every pin.
+    """Brings a set into force if the revision in force is still the expected one.
 
-    What is pinned out is refused, so the pins that end are those of other sets: the ref has moved on.
+    `ref_moved`: whoever publishes follows a ref, which has left what is pinned out: that ends every pin. A set that
+    somebody publishes by hand says nothing of where the ref is, so it ends none.
     """
     held = index.policies.in_force()
     if held is not None and same_set(held, row):
@@ -111,13 +112,14 @@ def publish(
     pin = pin_of(row, pins)
     if pin is not None:
         return PinnedOut(pin)
+    ending = pins if ref_moved else ()
     too_old = _too_old(index, row)
     if too_old is not None:
         return too_old
     name = _written(index, row, origin, expected)
-    for ended in pins:
+    for ended in ending:
         index.policies.unpin(ended.pinned, signed.call.caller.name, f"revision {name.number} came into force")
-    signed.audit(index, _words(name) + _ended(pins))
+    signed.audit(index, _words(name) + _ended(ending))
     return InForce(name, index.head, published=True)
 
 
