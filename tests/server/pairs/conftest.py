@@ -81,7 +81,7 @@ class _Held:
         if not isinstance(store, SqliteStore):
             return
         for _ in range(POLLS_MAX):
-            if store._writer is not None and enough(len(store._writer._waiting)):
+            if store._writer is not None and enough(store._writer.ordered):
                 return
             await asyncio.sleep(0.005)
         raise AssertionError("the writer's queue is not as it should be")

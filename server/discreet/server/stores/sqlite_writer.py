@@ -43,12 +43,14 @@ class Lanes(Protocol):
 class _Recording:
     jobs: Sequence[Job]
     future: asyncio.Future[list[JobOutcome]]
+    ordered: bool = True
 
 
 @dataclass(slots=True)
 class _Running:
     run: Callable[[], Any]
     future: asyncio.Future[Any]
+    ordered: bool
 
 
 _Answer = tuple[asyncio.Future[Any], Any, BaseException | None]
@@ -77,11 +79,17 @@ class WriterThread:
 
     async def beat(self, beat: Beat) -> bool:
         """Whether it was written: see the port."""
-        return cast(bool, await self._ran(lambda: self._lanes.beat(beat)))
+        return cast(bool, await self._ran(lambda: self._lanes.beat(beat), ordered=False))
 
-    async def _ran(self, run: Callable[[], Any]) -> Any:
+    @property
+    def ordered(self) -> int:
+        """How many wait that take part in the one order, or record in it: all but what the server tells of itself."""
+        with self._wake:
+            return sum(item.ordered for item in self._waiting)
+
+    async def _ran(self, run: Callable[[], Any], *, ordered: bool = True) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._enqueue(_Running(run, future))
+        self._enqueue(_Running(run, future, ordered))
         return await future
 
     def stop(self) -> None:
