@@ -173,6 +173,7 @@ def _scalar(field: Any) -> st.SearchStrategy[Any]:
         kinds.TYPE_INT32: st.integers(-(2**31), 2**31 - 1),
         kinds.TYPE_INT64: st.integers(-(2**63), 2**63 - 1),
         kinds.TYPE_DOUBLE: st.floats(),
+        kinds.TYPE_BYTES: st.binary(max_size=200),
     }[field.type]
 
 
