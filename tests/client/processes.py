@@ -1,6 +1,7 @@
 """Programs that tests start, stop and let fork: a scripted server, and agents that fork under a client."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -9,11 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
+
 from discreet.client import AsyncClient, Client, Segment
 from discreet.client.forking import in_use
 from tests.client.asking import PRINCIPAL, SESSION, segments
 from tests.client.scripted import SLOW
 
+_SLOWLY = [Segment(SLOW, bindings=segments(1)[0].bindings)]
 ROOT = Path(__file__).parents[2]
 
 
@@ -58,6 +62,40 @@ def _say(who: str, client: Client | AsyncClient, deadline_s: float = 2.0) -> Non
     print(who, "allowed" if result.allowed else f"withheld {answer.error and answer.error.code}", flush=True)
 
 
+def _fork_under_way(target: str) -> None:
+    """A fork while a slow call waits; then a second call, the end of the first, a third, and what is left open."""
+    client = Client(target)
+    slow = threading.Thread(target=_ask_slowly, args=(client,))
+    slow.start()
+    while not in_use():
+        threading.Event().wait(0.001)
+    sys.stdin.readline()
+    _fork(iter(()))
+    _say("parent", client)
+    slow.join()
+    _say("parent", client)
+    _say_channels(grpc.Channel)
+
+
+async def _fork_under_way_in_a_loop(target: str) -> None:
+    """The same in one event loop."""
+    client = AsyncClient(target)
+    slow = asyncio.create_task(client.retrieve(_SLOWLY, PRINCIPAL, SESSION, deadline_s=10.0))
+    await asyncio.to_thread(sys.stdin.readline)
+    _fork(iter(()))
+    for waits_for in (None, slow):
+        if waits_for is not None:
+            await waits_for
+        answer = await client.retrieve(segments(1), PRINCIPAL, SESSION, deadline_s=10.0)
+        print("parent", "allowed" if answer.results[0].allowed else "withheld", flush=True)
+    _say_channels(grpc.aio.Channel)
+
+
+def _say_channels(kind: type) -> None:
+    gc.collect()
+    print("open channels", sum(isinstance(found, kind) for found in gc.get_objects()), flush=True)
+
+
 def _fork(in_child: Iterator[tuple[str, Client | AsyncClient]]) -> None:
     """Runs the questions in a forked child, and waits for it."""
     pid = os.fork()
@@ -69,6 +107,12 @@ def _fork(in_child: Iterator[tuple[str, Client | AsyncClient]]) -> None:
 
 
 def _main(mode: str, target: str) -> None:
+    if mode == "under-way":
+        _fork_under_way(target)
+        os._exit(0)
+    if mode == "under-way-asyncio":
+        asyncio.run(_fork_under_way_in_a_loop(target))
+        os._exit(0)
     client: Client | AsyncClient = AsyncClient(target) if mode.endswith("asyncio") else Client(target)
     if mode == "closed-asyncio":
         before = AsyncClient(target)
@@ -91,7 +135,7 @@ async def _used_and_closed(client: AsyncClient) -> None:
 
 
 def _ask_slowly(client: Client | AsyncClient) -> None:
-    client.retrieve([Segment(SLOW, bindings=segments(1)[0].bindings)], PRINCIPAL, SESSION, deadline_s=10.0)
+    client.retrieve(_SLOWLY, PRINCIPAL, SESSION, deadline_s=10.0)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ class ScriptedServer:
         self._pool = ThreadPoolExecutor(16)
         self._server = grpc.server(self._pool)
         self._server.add_generic_rpc_handlers((_disclosure(self), _info(self)))
-        self._server.add_insecure_port(target)
+        # Where it listens, if the target is TCP with port 0.
+        self.port = self._server.add_insecure_port(target)
         self._server.start()
 
     def reset(self) -> None:

@@ -2,13 +2,19 @@
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
+import grpc
 import pytest
 
+from tests.client.answers import Reply, Request, well_formed
 from tests.client.asking import Surface, segments
-from tests.client.processes import agent, server_process
+from tests.client.processes import ROOT, agent, environment, server_process
+from tests.client.scripted import SLOW, ScriptedServer
 
 
 def test_a_stopped_server_withholds_within_the_deadline_and_serves_again(surface_kind: str, socket_dir: Path) -> None:
@@ -66,6 +72,35 @@ def test_a_process_forked_in_the_middle_of_calls_withholds_and_leaves_its_parent
     with server_process(socket):
         said = agent(mode, f"unix:{socket}")
     assert said == ["parent allowed", "child withheld FORKED", "child withheld FORKED", "parent allowed"]
+
+
+@pytest.mark.parametrize("mode", ["under-way", "under-way-asyncio"])
+def test_a_parent_goes_on_over_a_connection_that_no_child_holds(mode: str) -> None:
+    """RPC-05: the connection of a call under way is left to that call, and closed with its end."""
+    server = ScriptedServer("127.0.0.1:0")
+    peers: list[str] = []
+    waits, second = threading.Event(), threading.Event()
+
+    def script(request: Request, context: grpc.ServicerContext) -> Reply | bytes:
+        peers.append(context.peer())
+        if request.segments[0].id == SLOW:
+            waits.set()
+            second.wait(20)
+        elif len(peers) == 2:
+            second.set()
+        return well_formed(request)
+
+    server.script = script
+    command = [sys.executable, "-m", "tests.client.processes", mode, f"127.0.0.1:{server.port}"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert waits.wait(20)
+        said, _ = process.communicate("fork\n", timeout=20)
+    server.stop()
+    assert said.splitlines() == ["parent allowed", "parent allowed", "open channels 1"]
+    slow, after, last = peers
+    assert slow != after == last
 
 
 def test_a_forked_process_in_which_grpc_is_stuck_withholds(socket_dir: Path) -> None:

@@ -2,7 +2,8 @@
 
 A channel does not survive a fork, so a child opens its own. Where calls were under way, or a channel for asyncio was
 open, gRPC itself is broken in the child: it hangs, crashes, and takes events from its parent. Such a child must not
-touch it at all.
+touch it at all. Nor may its parent trust the connection that both then hold: before the child can be told anything,
+gRPC's own handlers in it may have written to that connection. The parent goes on over a new one.
 """
 
 import os
@@ -19,33 +20,41 @@ FORKED = Failure(
 class _Process:
     """What is known of this process; one of it."""
 
-    __slots__ = ("broken", "generation", "in_use_at_fork", "uses")
+    __slots__ = ("broken", "depth", "era", "uses")
 
     def __init__(self) -> None:
         # Forks between the first process and this one. A process id would not do: those come back.
-        self.generation = 0
+        self.depth = 0
+        self.era = 0
         self.broken = False
         self.uses: set[object] = set()
-        self.in_use_at_fork = False
 
-    def before(self) -> None:
-        self.in_use_at_fork = bool(self.uses)
+    def in_parent(self) -> None:
+        if self.uses:
+            self.era += 1
 
     def in_child(self) -> None:
-        self.generation += 1
-        self.broken = self.broken or self.in_use_at_fork
+        self.depth += 1
+        self.era += 1
+        # The set as it was in the very moment of the fork, since this memory is a copy of that moment.
+        self.broken = self.broken or bool(self.uses)
         self.uses = set()
 
 
 _process = _Process()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_process.before, after_in_child=_process.in_child)
+    os.register_at_fork(after_in_parent=_process.in_parent, after_in_child=_process.in_child)
 
 
-def generation() -> int:
+def era() -> int:
+    """Changes where lines opened earlier must not be asked again: in a child, and in a parent of a broken one."""
+    return _process.era
+
+
+def depth() -> int:
     """How many forks lie between this process and the first one that imported the client."""
-    return _process.generation
+    return _process.depth
 
 
 def is_broken() -> bool:
