@@ -40,6 +40,7 @@ from tests.server.messages import (
     segment,
     verdicts,
 )
+from tests.server.seeds import seed
 
 __all__ = [
     "METHODS",
@@ -310,6 +311,8 @@ async def in_process(
 ) -> AsyncIterator[Running]:
     """A server in this event loop, stopped at the end."""
     log = io.StringIO()
+    if store is None:
+        seed(config.db)
     server = Server(config, make_log("json", "debug", log), store=store, clock=clock)
     await server.start()
     lines = Lines(server.listeners.sockets)
@@ -362,6 +365,7 @@ async def spawn(directory: Path, policy: Path | str, **changes: Any) -> Spawned:
         "policy": str(policy), "db": str(directory / "discreet.db"), "socket_dir": str(directory / "s"),
         "state_dir": str(directory / "state"), "poll_s": 0.05, "drain_s": 0.0, **changes,
     }  # fmt: skip
+    seed(str(settings["db"]))
     root = Path(__file__).parents[2]
     with (directory / "log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(

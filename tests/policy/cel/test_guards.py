@@ -121,6 +121,15 @@ def test_any_text_within_the_limits_is_answered_fast(make: Callable[[int], str])
     assert refusal(make(n))
 
 
+def test_a_text_that_was_met_before_is_judged_by_the_limits_and_names_of_this_time() -> None:
+    """E1: trees are kept, and what they were first parsed for is no part of them."""
+    text = "number == 1 || [number].exists(a, a == 2)"
+    for _ in range(2):
+        assert compile_condition(text, Schema({"number": INT})).evaluate({"number": 1}, Budget())
+        assert "parts" in refusal(text, Limits(nodes_max=4))
+        assert '"number"' in refusal(text)
+
+
 def test_parsing_leaves_the_process_as_it_was() -> None:
     """The grammar's own package would raise the recursion limit; only its grammar file is read, and only to parse."""
     program = """

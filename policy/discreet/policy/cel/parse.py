@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import threading
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from lark import Lark, Token
 
 GRAMMAR_PACKAGE: Final = "celpy"
+KEPT_MAX: Final = 2_048
+"""How many trees are kept for the next time that their text is met."""
+KEPT_TEXT_MAX: Final = 512
+"""The longest text, in characters, whose tree is: with all of them that long, some 30 MB."""
 WORD_HINTS: Final = {
     "and": "write && for and",
     "or": "write || for or",
@@ -54,6 +59,16 @@ _PARSER: Final = _Parser()
 
 def parse(text: str, limits: Limits) -> Node:
     """Returns the tree of a condition. Raises CelError with line and column."""
+    return _kept(text, limits) if len(text) <= KEPT_TEXT_MAX else _parsed(text, limits)
+
+
+@lru_cache(KEPT_MAX)
+def _kept(text: str, limits: Limits) -> Node:
+    """The same, kept: nodes never change, and of two revisions of a set most conditions are the same."""
+    return _parsed(text, limits)
+
+
+def _parsed(text: str, limits: Limits) -> Node:
     try:
         safe = scan(text, limits)
         root = _PARSER.parse(safe.text, safe.literals)

@@ -104,10 +104,11 @@ class Policies(Held):
             await self._ask_others()
             poll_s = min(poll_s, ASK_S)
         while True:
+            # At once where nobody has looked for a while, so that a push is not kept waiting.
+            await asyncio.sleep(GAP_S)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(poll_s):
+                async with asyncio.timeout(max(0.0, poll_s - GAP_S)):
                     await self._wanted.wait()
-                    await asyncio.sleep(GAP_S)
             # Cleared before the look: who asks during it may know of something newer, and gets one more.
             self._wanted.clear()
             await self.poll()
