@@ -1,10 +1,14 @@
-"""What holds for every suite: how hard the property tests try. Must know nothing of any one area."""
+"""What holds for every suite: how hard the property tests try, and where files lie; nothing of any one area."""
 
 from __future__ import annotations
 
 import os
 
 from hypothesis import HealthCheck, settings
+
+from tests import scratch
+
+scratch.choose()
 
 # No deadline for one example: the machines that run the suite are small and shared, and slow is not wrong.
 settings.register_profile("suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])

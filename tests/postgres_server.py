@@ -17,6 +17,8 @@ from typing import Any
 
 import psycopg
 
+from tests import scratch
+
 START_TIMEOUT_S = 60
 LOG_SHOWN_MAX = 2_000
 STOP_TIMEOUT_S = 20
@@ -35,7 +37,7 @@ class PostgresServer:
     def __init__(
         self, version: int = 18, settings: dict[str, str] | None = None, standby_of: "PostgresServer | None" = None
     ) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="dpg-", dir="/tmp"))
+        self._home = Path(tempfile.mkdtemp(prefix="dpg-", dir=scratch.short()))
         self._numbers = itertools.count(1)
         self._user = _unprivileged()
         self._bin = _binaries(version, self._home, self._user)

@@ -20,6 +20,8 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from tests import scratch
+
 START_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 20
 LOG_SHOWN_MAX = 2_000
@@ -30,7 +32,7 @@ class ValkeyServer:
     """A running server; `stop` ends it and removes everything."""
 
     def __init__(self, **settings: str) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="dvk-", dir="/tmp"))
+        self._home = Path(tempfile.mkdtemp(prefix="dvk-", dir=scratch.short()))
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0

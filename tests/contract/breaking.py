@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests import scratch
+
 SOCKET = ".s.PGSQL.5432"
 CHUNK = 65_536
 
@@ -30,7 +32,7 @@ class Breaker:
 async def breaker(url: str) -> AsyncIterator[Breaker]:
     """A way to the database of `url` that can be broken."""
     address, _, home = url.partition("host=")
-    with TemporaryDirectory(prefix="dbr-", dir="/tmp") as directory:
+    with TemporaryDirectory(prefix="dbr-", dir=scratch.short()) as directory:
         line = Breaker(f"{address}host={directory}")
         tasks: set[asyncio.Task[None]] = set()
 

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from discreet.cli.demo.teller import Teller
 from docs.examples.fleet.__main__ import ACTS, ended
+from tests import scratch
 
 ROOT = Path(__file__).resolve().parents[2]
 DONE_S = 170
@@ -35,7 +36,7 @@ IN_THEIR_ACTS = {
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory for what is temporary, which another user's PostgreSQL can pass through."""
-    with TemporaryDirectory(prefix="df-", dir="/tmp") as name:
+    with TemporaryDirectory(prefix="df-", dir=scratch.short()) as name:
         directory = Path(name)
         directory.chmod(0o711)
         yield directory

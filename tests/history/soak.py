@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import scratch
 from tests.bench.report import setting
 from tests.history.checking import by_rule
 from tests.history.events import Call
@@ -117,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = 0
     for store in ("sqlite", "postgresql") if given.store == "both" else (given.store,):
         wanted = plan(given.operations, given.seed, given.clients)
-        with tempfile.TemporaryDirectory(prefix="dh-", dir="/tmp") as path:
+        with tempfile.TemporaryDirectory(prefix="dh-", dir=scratch.short()) as path:
             outcome = asyncio.run(soak(store, wanted, Path(path)))
             text = report(store, wanted, outcome)
             (REPORT / f"{store}.md").write_text(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import scratch
 from tests.history.checking import by_rule
 from tests.history.reading_back import Place
 from tests.history.running import Plan, run
@@ -20,7 +21,7 @@ CALLS = 480
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """A short path, as sockets need one."""
-    with tempfile.TemporaryDirectory(prefix="dh-", dir="/tmp") as path:
+    with tempfile.TemporaryDirectory(prefix="dh-", dir=scratch.short()) as path:
         yield Path(path)
 
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+from discreet.policy.facts import Micros
 from discreet.server.stores.schema import prepare
 from discreet.server.stores.sqlite_connect import alchemy, owner
 
@@ -37,6 +38,6 @@ def _schema() -> bytes:
         path = Path(directory) / "seed.db"
         with closing(owner(path)) as raw, alchemy(raw) as connection:
             raw.execute("BEGIN IMMEDIATE")
-            prepare(connection, bound_to="", now=0)
+            prepare(connection, bound_to="", now=Micros(0))
             raw.execute("COMMIT")
         return path.read_bytes()

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from tests import scratch
 from tests.bench.report import setting
 from tests.storm.answers import Answer
 from tests.storm.storm import EVERY_S, SERVERS, Outcome, Plan, storm
@@ -58,7 +59,7 @@ def run(decisions: int, seed: int, directory: Path) -> int:
             print(f"soak: storm: {decided:,} decisions, {commits:,} commits after {now - began:,.0f} s", flush=True)
 
     wanted = plan(decisions, seed)
-    with tempfile.TemporaryDirectory(prefix="ds-", dir="/tmp") as path:
+    with tempfile.TemporaryDirectory(prefix="ds-", dir=scratch.short()) as path:
         outcome = asyncio.run(storm(wanted, Path(path), tell))
     return concluded(wanted, outcome, directory)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import scratch
 from tests.storm.chaos import chaos
 from tests.storm.scene import IN_FORCE_S, POLL_S
 
@@ -15,7 +16,7 @@ from tests.storm.scene import IN_FORCE_S, POLL_S
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """A short path, as sockets need one."""
-    with tempfile.TemporaryDirectory(prefix="ds-", dir="/tmp") as path:
+    with tempfile.TemporaryDirectory(prefix="ds-", dir=scratch.short()) as path:
         yield Path(path)
 
 

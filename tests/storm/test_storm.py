@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import scratch
 from tests.storm.sets import Kind
 from tests.storm.storm import Plan, storm
 
@@ -17,7 +18,7 @@ PLAN = Plan(seed=1, decisions=3_000, commits=60, revisions=12, faults=6, rollbac
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """A short path, as sockets need one."""
-    with tempfile.TemporaryDirectory(prefix="ds-", dir="/tmp") as path:
+    with tempfile.TemporaryDirectory(prefix="ds-", dir=scratch.short()) as path:
         yield Path(path)
 
 
