@@ -17,6 +17,8 @@ GENERATED := build/generated
 
 # The plugins of protoc and the tools that call one another are those of the environment.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# The suite starts some hundred processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo demo-fleet test check format check-format check-lint check-types check-imports check-proto proto bench fuzz soak lock clean
 .DEFAULT_GOAL := help

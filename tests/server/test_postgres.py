@@ -121,7 +121,7 @@ async def test_a_forgotten_session_that_holds_the_row_delays_no_check_and_no_ans
 ) -> None:
     """DB-02, A12: somebody's open transaction: checks go on, a commit is answered in time; all is well after it."""
     url = postgres.fresh_database("template1")
-    async with in_process(config_of(place, repo.path, db=url, store_timeout_s=1.0)) as running:
+    async with in_process(config_of(place, repo.path, db=url, store_timeout_s=2.0)) as running:
         await running.lines.collector.put(document())
         async with await psycopg.AsyncConnection.connect(url) as forgotten:
             await forgotten.execute("SELECT * FROM authority FOR UPDATE")
