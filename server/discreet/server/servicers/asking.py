@@ -81,8 +81,11 @@ async def computed(size: int, function: Callable[P, T], *args: P.args, **kwargs:
 EVEN_S = 0.01
 """Answers that tell nothing of a ledger entry leave at whole multiples of this after their call came."""
 TIMER_S = 0.0015
-"""How late the event loop's timers may be: they are rounded up to milliseconds from when a wait began, and so would tell
-when that was. So long before its time, an answer waits by looking at the clock."""
+"""How late the event loop's timers may be.
+
+They are rounded up to milliseconds from when a wait began, and so would tell when that was. So long before its time, an
+answer waits by looking at the clock.
+"""
 
 
 async def evened(call: Call, began: float, results: Sequence[SegmentDecision]) -> None:
