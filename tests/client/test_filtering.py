@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import grpc
 import pytest
 
-from discreet.client import Binding, Segment
+from discreet.client import Binding, Consistency, Segment
 from discreet.client.encode import REQUEST_BYTES_MAX, SEGMENTS_PER_CALL_MAX
 from discreet.v1 import common_pb2, disclosure_pb2
 from tests.client.answers import Reply, Request, check_response, refuse, well_formed
@@ -159,6 +159,22 @@ def test_a_question_that_outlasts_its_deadline_withholds_what_was_not_asked(
     assert [failure.code for failure in answer.errors] == ["DEADLINE_EXCEEDED"]
     assert len(server.asked) == 2
     surface.close()
+
+
+def test_earlier_facts_are_asked_for_where_the_caller_says_so_and_at_retrieve_alone(
+    surface: Surface, server: ScriptedServer
+) -> None:
+    """E6: left out, the field is not sent; before anything is shown it is refused, and nothing is asked."""
+    surface.retrieve(segments(1))
+    surface.retrieve(segments(1), consistency=Consistency.AUTHORITATIVE)
+    surface.retrieve(segments(1), consistency=Consistency.BOUNDED)
+    sent = [request.consistency for request in server.asked if isinstance(request, disclosure_pb2.CheckRequest)]
+    assert sent == [0, 0, common_pb2.CONSISTENCY_BOUNDED]
+    with pytest.raises(ValueError, match="consistency BOUNDED is for retrieve"):
+        surface.commit(segments(1), consistency=Consistency.BOUNDED)
+    with pytest.raises(ValueError, match="consistency BOUNDED is for retrieve"):
+        surface.replay(["l-1"], consistency=Consistency.BOUNDED)
+    assert len(server.asked) == 3
 
 
 def test_bindings_and_options_arrive_as_they_were_said(surface: Surface, server: ScriptedServer) -> None:

@@ -88,6 +88,7 @@ WRONG_TYPES: dict[str, Callable[[], object]] = {
     "an unknown option": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, **DERIVED),
     "a flag that is none": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, need_numbers=ANY),
     "a token that is no text": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, min_token=ANY),
+    "a consistency that is none": lambda: CLIENT.retrieve([], PRINCIPAL, SESSION, consistency=ANY),
     "an attribute of a class": lambda: CLIENT.retrieve([], Principal("ana", (), {"a": ANY}), SESSION),
 }
 
@@ -149,6 +150,7 @@ def test_times_claims_and_attributes_are_written_whole() -> None:
     "word, described",
     [
         (words.Moment, common_pb2.Moment.DESCRIPTOR),
+        (words.Consistency, common_pb2.Consistency.DESCRIPTOR),
         (words.Verdict, common_pb2.Verdict.DESCRIPTOR),
         (words.Reason, common_pb2.Reason.DESCRIPTOR),
         (words.Gate, common_pb2.Gate.DESCRIPTOR),
@@ -182,10 +184,10 @@ def test_the_public_names_are_these() -> None:
     """What agents import; a name that goes breaks them."""
     assert sorted(discreet.client.__all__) == [
         "API_LEVEL", "ActionTendency", "Answer", "AsyncClient", "AsyncGuard", "AsyncPublishing", "Binding", "Claim",
-        "Client", "Cutting", "Delta", "End", "Evidence", "Failure", "Filtered", "Freshness", "Gap", "Gate",
-        "Grounding", "Guard", "Kept", "Limits", "Moment", "Next", "OrderKind", "Piece", "Principal", "Publishing",
-        "Reason", "Reported", "Result", "Segment", "ServerInfo", "ServerUnreachable", "Stored", "Verdict", "by_agent",
-        "by_paragraph", "by_sentence", "digest",
+        "Client", "Consistency", "Cutting", "Delta", "End", "Evidence", "Failure", "Filtered", "Freshness", "Gap",
+        "Gate", "Grounding", "Guard", "Kept", "Limits", "Moment", "Next", "OrderKind", "Piece", "Principal",
+        "Publishing", "Reason", "Reported", "Result", "Segment", "ServerInfo", "ServerUnreachable", "Stored",
+        "Verdict", "by_agent", "by_paragraph", "by_sentence", "digest",
     ]  # fmt: skip
     assert discreet.client.API_LEVEL == 1
 

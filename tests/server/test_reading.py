@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.policy.facts import FactIds, Facts, GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.policy.words import RecordKind
+from discreet.server.clock import SystemClock
 from discreet.server.ports import Change, ChangeKind, DatabaseChanged, Work
 from discreet.server.reading.cache import FactCache
 from discreet.server.reading.heads import SharedHeads
@@ -22,6 +23,7 @@ from discreet.server.reading.reader import FactReader
 from discreet.server.stores import open_store
 from tests.server.faults import FaultyStore
 
+CLOCK = SystemClock()
 EPOCH = "ab" * 16
 
 
@@ -63,7 +65,7 @@ async def store(place: Path) -> AsyncIterator[FaultyStore]:
 
 async def test_random_changes_and_reads_give_what_an_uncached_read_gives(store: FaultyStore) -> None:
     """F1: at every step the cached reader says what the store says itself, absent records and grants included."""
-    reader = FactReader(store, await store.head())
+    reader = FactReader(store, await store.head(), CLOCK)
     rng = random.Random(7)
     names = [f"r{i}" for i in range(4)]
     for _ in range(300):
@@ -94,7 +96,7 @@ async def test_random_changes_and_reads_give_what_an_uncached_read_gives(store: 
 async def test_a_read_that_is_warm_asks_for_nothing_but_the_head(store: FaultyStore) -> None:
     """The warm path is one head read; a hit, a miss that is known and an absence alike (F11)."""
     await store.change(put("acme", record("known", "1")))
-    reader = FactReader(store, await store.head())
+    reader = FactReader(store, await store.head(), CLOCK)
     for name in ("known", "unknown"):
         ids = FactIds((Ref(name, "1"),), "ana")
         await reader.read("acme", ids)
@@ -106,7 +108,7 @@ async def test_a_read_that_is_warm_asks_for_nothing_but_the_head(store: FaultySt
 async def test_a_change_is_seen_by_the_next_read(store: FaultyStore) -> None:
     """A cached record counts only if no change names it since."""
     await store.change(put("acme", record("a", "1"), record("b", "1")))
-    reader = FactReader(store, await store.head())
+    reader = FactReader(store, await store.head(), CLOCK)
     ids = FactIds((Ref("a", "1"),), "ana")
     await reader.read("acme", ids)
     await store.change(put("acme", replace(record("a", "1"), suspended=True)))
@@ -124,7 +126,7 @@ async def test_more_changes_than_can_be_applied_forget_everything(
     monkeypatch.setattr("discreet.server.reading.reader.CHANGES_PAGE", 2)
     monkeypatch.setattr("discreet.server.reading.reader.CHANGES_PAGES_MAX", 2)
     await store.change(put("acme", record("a", "1")))
-    reader = FactReader(store, await store.head())
+    reader = FactReader(store, await store.head(), CLOCK)
     ids = FactIds((Ref("a", "1"),), "ana")
     await reader.read("acme", ids)
     for number in range(9):
@@ -135,7 +137,7 @@ async def test_more_changes_than_can_be_applied_forget_everything(
 
 async def test_heads_are_shared_by_who_waits_and_begin_after_they_asked(store: FaultyStore) -> None:
     """AUTHORITATIVE: two hundred waiters cost two reads, and none gets a read that began before it asked."""
-    heads = SharedHeads(store, await store.head())
+    heads = SharedHeads(store, await store.head(), CLOCK)
     store.calls.clear()
     gate = store.held["head"] = asyncio.Event()
     first = asyncio.create_task(heads.read())
@@ -149,7 +151,7 @@ async def test_heads_are_shared_by_who_waits_and_begin_after_they_asked(store: F
 
 async def test_many_who_miss_the_same_share_one_fetch(store: FaultyStore) -> None:
     """REV-18 in kind: one load for a key, however many ask at once."""
-    reader = FactReader(store, await store.head())
+    reader = FactReader(store, await store.head(), CLOCK)
     ids = FactIds((Ref("a", "1"),), "ana")
     await asyncio.gather(*(reader.read("acme", ids) for _ in range(50)))
     assert store.calls.count("fetch") <= 2
@@ -161,7 +163,7 @@ async def test_another_epoch_and_a_lower_order_are_not_believed(store: FaultySto
     await store.change(put("acme", record("a", "1")))
     for last in (opened._replace(epoch="cd" * 16), opened._replace(seq=10**6)):
         with pytest.raises(DatabaseChanged):
-            await SharedHeads(store, last).read()
+            await SharedHeads(store, last, CLOCK).read()
 
 
 PARTS = st.text(st.sampled_from("a:|-/\0%"), min_size=1, max_size=4)
@@ -212,7 +214,7 @@ async def test_what_rests_on_very_much_drives_nothing_out(store: FaultyStore, mo
     """One question by ledger ids with very many roots leaves the others' records in memory."""
     monkeypatch.setattr("discreet.server.reading.reader.KEPT_AT_ONCE_MAX", 1)
     await store.change(put("acme", record("a", "1"), record("b", "1")))
-    reader = FactReader(store, await store.head())
+    reader = FactReader(store, await store.head(), CLOCK)
     by_ledger_id = FactIds((Ref("a", "1"), Ref("b", "1")), "ana", ("led-1",))
     assert len((await reader.read("acme", by_ledger_id)).facts.records) == 2
     for kept, ids in ((False, FactIds((Ref("a", "1"),), "ana")), (True, FactIds((Ref("a", "1"),), "ana"))):

@@ -20,6 +20,7 @@ from discreet.client.result import Answer, Evidence, Failure, Gap, Result
 from discreet.client.resuming import Stored
 from discreet.client.words import (
     ActionTendency,
+    Consistency,
     Freshness,
     Gate,
     Grounding,
@@ -40,6 +41,7 @@ __all__ = [
     "Binding",
     "Claim",
     "Client",
+    "Consistency",
     "Cutting",
     "Delta",
     "End",

@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from discreet.client.model import Attribute, Binding, Claim, Principal, Segment, members, text_field
 from discreet.client.texts import LOCALES
-from discreet.client.words import Moment
+from discreet.client.words import Consistency, Moment
 from discreet.v1 import common_pb2, disclosure_pb2
 
 # Of the API.
@@ -32,6 +32,8 @@ class Options(TypedDict, total=False):
     need_advice: bool
     # The facts must be at least as new as this token of an earlier answer.
     min_token: str
+    # BOUNDED: at RETRIEVE, what the server read lately does, as far as the policy allows it.
+    consistency: Consistency
     # For the whole question, in seconds.
     deadline_s: float
 
@@ -47,6 +49,7 @@ class Asking:
     need_numbers: bool
     need_advice: bool
     min_token: str
+    consistency: Consistency
     deadline_s: float
 
 
@@ -74,6 +77,9 @@ def asking(principal: Principal | str, session_id: str, defaults: Options, optio
         principal = Principal(principal)
     if not isinstance(principal, Principal):
         raise TypeError(f"principal is {type(principal).__name__}; give Principal or str")
+    consistency = chosen.get("consistency", Consistency.AUTHORITATIVE)
+    if not isinstance(consistency, Consistency):
+        raise TypeError(f"consistency is {type(consistency).__name__}; give Consistency")
     return Asking(
         principal=principal,
         session_id=session_id,
@@ -82,6 +88,7 @@ def asking(principal: Principal | str, session_id: str, defaults: Options, optio
         need_numbers=_flag("need_numbers", chosen.get("need_numbers", False)),
         need_advice=_flag("need_advice", chosen.get("need_advice", False)),
         min_token=chosen.get("min_token", ""),
+        consistency=consistency,
         deadline_s=positive_seconds("deadline_s", chosen.get("deadline_s", 0)),
     )
 
@@ -137,6 +144,7 @@ def replay_batches(asked: Asking, ledger_ids: Iterable[str], moment: Moment = Mo
 
 def shown_requests(asked: Asking, ledger_ids: Iterable[str]) -> list[disclosure_pb2.ReportShownRequest]:
     """The calls that say what a reader was shown."""
+    _bounded(asked, None)
     return [
         disclosure_pb2.ReportShownRequest(
             tenant=asked.tenant,
@@ -159,6 +167,7 @@ def _ledger_ids(ledger_ids: Iterable[str]) -> list[tuple[str, ...]]:
 
 def commit_batches(asked: Asking, answer_id: str, segments: Iterable[Segment]) -> list[Batch]:
     """The calls of a commit; each segment needs the digest of its text."""
+    _bounded(asked, Moment.PUBLISH)
     text_field("question", "answer_id", answer_id, required=True)
     found = _segments(segments)
     for at, segment in enumerate(found):
@@ -183,8 +192,18 @@ def commit_batches(asked: Asking, answer_id: str, segments: Iterable[Segment]) -
     return batches
 
 
+def _bounded(asked: Asking, moment: Moment | None) -> bool:
+    """Whether earlier facts do; refuses that where something is about to be shown. No moment: none is asked about."""
+    if asked.consistency is Consistency.BOUNDED and moment is not Moment.RETRIEVE:
+        raise ValueError("consistency BOUNDED is for retrieve() alone; leave it out")
+    return asked.consistency is Consistency.BOUNDED
+
+
 def _check_head(asked: Asking, moment: Moment) -> disclosure_pb2.CheckRequest:
+    # Left out where it is what is meant anyway: servers that do not know the field are served as well.
+    consistency = common_pb2.CONSISTENCY_BOUNDED if _bounded(asked, moment) else common_pb2.CONSISTENCY_UNSPECIFIED
     return disclosure_pb2.CheckRequest(
+        consistency=consistency,
         tenant=asked.tenant,
         moment=common_pb2.Moment.ValueType(moment.value),
         principal=_principal(asked.principal),

@@ -16,6 +16,13 @@ class Moment(Enum):
     EXPORT = 4
 
 
+class Consistency(Enum):
+    """How recent the facts behind an answer must be; BOUNDED at RETRIEVE alone, as far as the policy allows it."""
+
+    AUTHORITATIVE = 1
+    BOUNDED = 2
+
+
 class Verdict(Enum):
     """What may happen to a segment; anything but ALLOW means: do not show it now."""
 

@@ -157,6 +157,7 @@ def _snapshot(loaded: Loaded, rules: list[Rule], *, commit: str, number: int, di
         audit_checks=chosen.audit.checks,
         masked_attributes=frozenset(chosen.audit.mask),
         policy_max_age_us=chosen.policy_max_age,
+        read_max_staleness_us=chosen.read_max_staleness,
         use_within_ms=chosen.use_within // 1000,
         store_within_us=chosen.store_within,
         retention=_retention(loaded),

@@ -20,6 +20,7 @@ _POLICY: Final[Mapping[str, Mapping[str, str]]] = {
     "PolicySet": {
         "audit": "What must be durable before an answer leaves, and what the audit may not hold.",
         "policy-max-age": "Withhold everything once the repository could not be read for so long; `none`: never.",
+        "read-max-staleness": "How old facts may be where a check at RETRIEVE asks for BOUNDED; `none`: never old.",
         "use-within": "How long an ALLOW may be acted on.",
         "store-within": "How long a committed segment may wait to be stored.",
         "parameters": "What differs between environments: name to declaration.",

@@ -130,6 +130,8 @@ class Snapshot:
     """Callers whose `claimed_scopes` count besides the grants."""
     audit_checks: AuditMode = AuditMode.REQUIRED
     policy_max_age_us: int | None = None
+    read_max_staleness_us: int | None = None
+    """How old the facts of a BOUNDED check at RETRIEVE may be; None: they are read for it like any."""
     use_within_ms: int = 2_000
     store_within_us: int = 600_000_000
     environment: str = ""

@@ -97,6 +97,7 @@ class AuditRow(_message.Message):
     POLICY_AGE_FIELD_NUMBER: _builtins.int
     CLAIMED_SCOPES_LEFT_OUT_FIELD_NUMBER: _builtins.int
     REPEATED_UNDER_FIELD_NUMBER: _builtins.int
+    FACTS_AGE_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Of this form: 1."""
     act: Global___AuditAct.ValueType
@@ -175,6 +176,10 @@ class AuditRow(_message.Message):
         it could not be read, and in rows from before it was kept.
         """
 
+    @_builtins.property
+    def facts_age(self) -> _duration_pb2.Duration:
+        """Check that asked for BOUNDED: how old the facts may have been, where they had not been read for it. Else unset."""
+
     def __init__(
         self,
         *,
@@ -203,10 +208,11 @@ class AuditRow(_message.Message):
         policy_age: _duration_pb2.Duration | None = ...,
         claimed_scopes_left_out: _builtins.bool = ...,
         repeated_under: Global___AuditReading | None = ...,
+        facts_age: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "change", b"change", "policy", b"policy", "policy_age", b"policy_age", "repeated_under", b"repeated_under"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "change", b"change", "facts_age", b"facts_age", "policy", b"policy", "policy_age", b"policy_age", "repeated_under", b"repeated_under"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "change", b"change", "claimed_scopes", b"claimed_scopes", "claimed_scopes_left_out", b"claimed_scopes_left_out", "decisions", b"decisions", "facts", b"facts", "instance", b"instance", "locale", b"locale", "moment", b"moment", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "policy", b"policy", "policy_age", b"policy_age", "principal_attributes", b"principal_attributes", "principal_id", b"principal_id", "repeated_under", b"repeated_under", "request_id", b"request_id", "session_id", b"session_id", "shown_ledger_ids", b"shown_ledger_ids", "tenant", b"tenant", "token", b"token", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "change", b"change", "claimed_scopes", b"claimed_scopes", "claimed_scopes_left_out", b"claimed_scopes_left_out", "decisions", b"decisions", "facts", b"facts", "facts_age", b"facts_age", "instance", b"instance", "locale", b"locale", "moment", b"moment", "need_advice", b"need_advice", "need_numbers", b"need_numbers", "policy", b"policy", "policy_age", b"policy_age", "principal_attributes", b"principal_attributes", "principal_id", b"principal_id", "repeated_under", b"repeated_under", "request_id", b"request_id", "session_id", b"session_id", "shown_ledger_ids", b"shown_ledger_ids", "tenant", b"tenant", "token", b"token", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -533,6 +533,11 @@ class _ConsistencyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Consisten
     """Means AUTHORITATIVE."""
     CONSISTENCY_AUTHORITATIVE: _Consistency.ValueType  # 1
     """Facts as of a head read begun after the request arrived. The default at every moment."""
+    CONSISTENCY_BOUNDED: _Consistency.ValueType  # 2
+    """Check at RETRIEVE alone: facts that this server read lately do, where the policy's `read-max-staleness` lets them be as old
+    as that; else, and where it never read them, as AUTHORITATIVE. With the database out of reach it is answered as long as
+    that, if checks leave no audit row (`audit: {checks: none}`).
+    """
 
 class Consistency(_Consistency, metaclass=_ConsistencyEnumTypeWrapper):
     """How recent the facts of a decision must be."""
@@ -541,6 +546,11 @@ CONSISTENCY_UNSPECIFIED: Consistency.ValueType  # 0
 """Means AUTHORITATIVE."""
 CONSISTENCY_AUTHORITATIVE: Consistency.ValueType  # 1
 """Facts as of a head read begun after the request arrived. The default at every moment."""
+CONSISTENCY_BOUNDED: Consistency.ValueType  # 2
+"""Check at RETRIEVE alone: facts that this server read lately do, where the policy's `read-max-staleness` lets them be as old
+as that; else, and where it never read them, as AUTHORITATIVE. With the database out of reach it is answered as long as
+that, if checks leave no audit row (`audit: {checks: none}`).
+"""
 Global___Consistency: _TypeAlias = Consistency  # noqa: Y015
 
 @_typing.final

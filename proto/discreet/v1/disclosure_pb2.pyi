@@ -267,7 +267,7 @@ class CheckRequest(_message.Message):
     the segment counts instead.
     """
     consistency: _common_pb2.Consistency.ValueType
-    """Unset or AUTHORITATIVE; another number is refused."""
+    """Unset: AUTHORITATIVE. BOUNDED at RETRIEVE alone."""
     min_token: _builtins.str
     """The facts must be at least as new as this token. Empty: none demanded. FAILED_PRECONDITION where it is of another epoch
     or ahead of the database.

@@ -116,7 +116,7 @@ class Server:
             self._high_water.admit(head, adoptions)
             self.bundles.cache.start(head.epoch)
             await self.policies.start()
-            reader = FactReader(self.store, head)
+            reader = FactReader(self.store, head, self.clock)
             await self.fleet.join(reader.heads)
             self.methods = self._methods(reader)
             await self._tell_health(serving=self.policies.usable())

@@ -14,12 +14,14 @@ from discreet.policy.facts import Caller
 class Rest:
     """Which read of the head the answer to one call, or to one frame of a stream, rests on. Kept by the lease."""
 
-    __slots__ = ("began_ns", "under_way")
+    __slots__ = ("began_ns", "lasts_ns", "under_way")
 
     def __init__(self) -> None:
         self.under_way: object | None = None
         """What the call is counted under; None: what it answers rests on no read of the head."""
         self.began_ns = 0
+        self.lasts_ns = 0
+        """For how long that read counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,6 +212,7 @@ OTHERS: Final[dict[str, Any]] = {
     "claimed_scopes_from": frozenset({"someone"}),
     "audit_checks": AuditMode.NONE,
     "policy_max_age_us": 7,
+    "read_max_staleness_us": 7,
     "use_within_ms": 7,
     "store_within_us": 7,
     "masked_attributes": frozenset({"mail"}),

@@ -95,6 +95,8 @@ ROWS: Final[tuple[Row, ...]] = (
     ({}, the_set("audit: { checks: none }\n"), Kind.AUDIT_CHECKS, L, "", "required", "none"),
     ({}, the_set("audit: { mask: [mail] }\n"), Kind.AUDIT_MASK, N, "", "none", "mail"),
     (the_set("policy-max-age: 5m\n"), {}, Kind.POLICY_MAX_AGE, L, "", "5m", "none"),
+    ({}, the_set("read-max-staleness: 5s\n"), Kind.READ_MAX_STALENESS, L, "", "none", "5s"),
+    (the_set("read-max-staleness: 5s\n"), {}, Kind.READ_MAX_STALENESS, T, "", "5s", "none"),
     ({}, the_set("use-within: 1s\n"), Kind.USE_WITHIN, T, "", "2s", "1s"),
     ({}, the_set("store-within: 1h\n"), Kind.STORE_WITHIN, L, "", "10m", "1h"),
     ({}, _retention("dry-run-above: 5\n"), Kind.RETENTION_DRY_RUN_ABOVE, E, "", "100", "5"),

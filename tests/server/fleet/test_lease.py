@@ -56,9 +56,10 @@ class World:
                 self.known = self.seq
             case "send" if self.sent is None:
                 self.sent = self.now
+                assert self.lease.to_tell_us(self.monotonic_ns()) == LEASE_US
             case "take" if self.sent is not None:
                 self.told.append(self.now)
-                self.lease.registered(self.sent * STEP_NS, self.monotonic_ns())
+                self.lease.registered(self.sent * STEP_NS, self.monotonic_ns(), LEASE_US)
                 self.sent = None
             case "lose":
                 self.sent = None

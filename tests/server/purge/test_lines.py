@@ -10,6 +10,7 @@ import grpc
 from discreet.policy.facts import Caller
 from discreet.policy.words import Role
 from discreet.server.calls import Call
+from discreet.server.clock import SystemClock
 from discreet.server.ports import StoreError
 from discreet.server.reading.heads import SharedHeads
 from discreet.server.servicers.purge.tide import Tide
@@ -25,7 +26,7 @@ async def test_a_quiet_line_says_that_it_is_alive(stage: Scene) -> None:
     """F3: a holder can tell a server with nothing to say from one that is gone."""
     await stage.register("threads")
     store = stage.running.server.store
-    watching = Watching(store, SharedHeads(store, await store.head()), Tide(), WAIT_S, heartbeat_s=0.05)
+    watching = Watching(store, SharedHeads(store, await store.head(), SystemClock()), Tide(), WAIT_S, heartbeat_s=0.05)
 
     async def frames() -> AsyncIterator[bytes]:
         yield pb.WatchPurgeOrdersRequest(tenant=TENANT).SerializeToString()

@@ -48,6 +48,8 @@ class CallRecord:
     policy_age_us: int | None = None
     """As `decide` was given it; None where nothing could be decided."""
     repeated_under: ReadingRecord | None = None
+    facts_age_us: int | None = None
+    """How old facts may have been that had not been read for the call; None: they had."""
     claimed_scopes_left_out: bool = False
     """Known from a row that is written again, whose request does not have them."""
 
@@ -85,6 +87,7 @@ def row_message(decided: Decided, call: CallRecord) -> pb.AuditRow:
         policy_age=_duration(call.policy_age_us),
         claimed_scopes_left_out=call.claimed_scopes_left_out or _left_out(call, counted=claims_count),
         repeated_under=_reading(call.repeated_under),
+        facts_age=_duration(call.facts_age_us),
     )
 
 

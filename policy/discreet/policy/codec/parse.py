@@ -13,6 +13,7 @@ from discreet.policy.receipts import RECEIPT_CHARS_MAX
 from discreet.policy.request import Principal, Request, Segment, ShownReport
 from discreet.policy.token import BadToken, decode
 from discreet.policy.words import LOCALES, Grounding, Moment, Word
+from discreet.v1 import common_pb2 as pb_common
 from discreet.v1 import disclosure_pb2 as pb
 
 SEGMENTS_MAX = 1_000
@@ -42,6 +43,8 @@ class Parsed(NamedTuple):
 
     request: Request
     ids: FactIds
+    bounded: bool = False
+    """Facts that were read lately do, as far as the policy lets them."""
 
 
 def parse_check(data: bytes) -> Parsed:
@@ -52,8 +55,11 @@ def parse_check(data: bytes) -> Parsed:
 def check_question(message: pb.CheckRequest) -> Parsed:
     """The question of a CheckRequest that has no unknown fields. Raises Malformed."""
     moment = _word(Moment, message.moment, "moment")
-    if message.consistency not in (0, 1):
+    if message.consistency not in pb_common.Consistency.values():
         raise Malformed("consistency", "is not served", "leave it out or give CONSISTENCY_AUTHORITATIVE")
+    bounded = message.consistency == pb_common.CONSISTENCY_BOUNDED
+    if bounded and moment is not Moment.RETRIEVE:
+        raise Malformed("consistency", f"cannot be BOUNDED at {moment.short}", "leave it out, or ask at RETRIEVE")
     if moment.by_ledger_id:
         if message.segments:
             raise Malformed("segments", f"cannot be given at {moment.short}", "give ledger_ids alone")
@@ -61,7 +67,7 @@ def check_question(message: pb.CheckRequest) -> Parsed:
     elif message.ledger_ids:
         raise Malformed("ledger_ids", f"cannot be given at {moment.short}", "give segments, or ask at REPLAY or EXPORT")
     request = _request(message, moment, "", commit=False)
-    return Parsed(request, _ids(request))
+    return Parsed(request, _ids(request), bounded)
 
 
 def parse_commit(data: bytes) -> Parsed:

@@ -240,5 +240,6 @@ def _record(call: RecordedCall, snapshot: Snapshot, facts: Facts) -> CallRecord:
         outcomes=[one.outcome for one in call.decisions if one.outcome is not None],
         policy_age_us=read.policy_age_us if read is not None else None,
         repeated_under=ReadingRecord(again.at, again.text, again.policy_age_us) if again is not None else None,
+        facts_age_us=row.facts_age.ToMicroseconds() if row.HasField("facts_age") else None,
         claimed_scopes_left_out=bool(left_out),
     )

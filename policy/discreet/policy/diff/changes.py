@@ -61,6 +61,7 @@ class Kind(StrEnum):
     AUDIT_CHECKS = "audit checks"
     AUDIT_MASK = "audit mask"
     POLICY_MAX_AGE = "policy-max-age"
+    READ_MAX_STALENESS = "read-max-staleness"
     USE_WITHIN = "use-within"
     STORE_WITHIN = "store-within"
     RETENTION_DRY_RUN_ABOVE = "retention dry-run-above"

@@ -66,6 +66,11 @@ def _limits(old: Snapshot, new: Snapshot) -> Iterator[Change]:
         if before != after:
             texts = wording.duration(before), wording.duration(after)
             yield Change(kind, of_limits(before, after).direction, "", *texts)
+    # Without one facts are as new as can be: that is the strictest, where elsewhere no limit is the widest.
+    stale, staler = old.read_max_staleness_us, new.read_max_staleness_us
+    if stale != staler:
+        texts = wording.duration(stale), wording.duration(staler)
+        yield Change(Kind.READ_MAX_STALENESS, of_limits(stale or 0, staler or 0).direction, "", *texts)
 
 
 def _retention(old: Retention, new: Retention) -> Iterator[Change]:

@@ -69,6 +69,9 @@ class PolicySet(Kind):
 
     audit: Audit = Audit()
     policy_max_age: Age = Field(default=None, alias="policy-max-age")
+    read_max_staleness: Annotated[Age, AfterValidator(between_or_never("100ms", "1m"))] = Field(
+        default=None, alias="read-max-staleness"
+    )
     use_within: Annotated[Duration, AfterValidator(between("50ms", "1m"))] = Field(2_000_000, alias="use-within")
     store_within: Annotated[Duration, AfterValidator(between("1s", "7d"))] = Field(600_000_000, alias="store-within")
     parameters: dict[str, object] = Field(default_factory=dict)

@@ -166,15 +166,16 @@ class Presence:
             acked = self.lease.acknowledged()
             policy = await self._named(acked.snapshot)
             sent = self.lease.now_ns()
-            taken = await self._store.beat(self._said(acked.seq, policy, ended=ended))
+            told_us = self.lease.to_tell_us(sent)
+            taken = await self._store.beat(self._said(acked.seq, policy, told_us, ended=ended))
             if taken and not ended:
-                self.lease.registered(sent, self.lease.now_ns())
+                self.lease.registered(sent, self.lease.now_ns(), told_us)
             return taken
 
-    def _said(self, acked_seq: int, policy: PolicyName | None, *, ended: bool) -> Beat:
+    def _said(self, acked_seq: int, policy: PolicyName | None, lease_us: int, *, ended: bool) -> Beat:
         own, condition = self._own, self._condition()
         return Beat(
-            instance=own.instance, run=own.run, version=own.version, engine=own.engine, lease=self.lease.lease_us,
+            instance=own.instance, run=own.run, version=own.version, engine=own.engine, lease=lease_us,
             acked_seq=acked_seq, policy=policy, environment=own.environment, lag=condition.lag,
             read_age=condition.read_age, problem=condition.problem, ended=ended,
         )  # fmt: skip

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
-from discreet.server.ports import DatabaseChanged, Head, Store
+from discreet.server.ports import Clock, DatabaseChanged, Head, Store
+
+
+class HeadRead(NamedTuple):
+    """A head, and when its read began and returned by the monotonic clock."""
+
+    head: Head
+    began_ns: int
+    returned_ns: int
 
 
 class SharedHeads:
     """At most one read under way and one waiting; who asks while one is under way gets the next."""
 
-    def __init__(self, store: Store, opened: Head) -> None:
+    def __init__(self, store: Store, opened: Head, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._running: asyncio.Task[Head] | None = None
         self._next: asyncio.Task[Head] | None = None
         self.last = opened
         """The highest head seen; what comes below it is not believed."""
+        self.last_read: HeadRead | None = None
+        """The newest read; None: none was made since the store was opened."""
 
     async def read(self) -> Head:
         """A head whose read began after this call. Raises StoreError."""
@@ -32,6 +44,7 @@ class SharedHeads:
         return await self._read()
 
     async def _read(self) -> Head:
+        began_ns = self._clock.monotonic_ns()
         head = await self._store.head()
         if head.epoch != self.last.epoch:
             raise DatabaseChanged(
@@ -44,4 +57,5 @@ class SharedHeads:
                 "the database went back: this server has seen a later state of it, so that a revoke may be missing; if"
                 " that is meant, stop the server, run `discreet db adopt`, and start again"
             )
+        self.last_read = HeadRead(head, began_ns, self._clock.monotonic_ns())
         return head

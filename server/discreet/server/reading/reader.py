@@ -12,9 +12,9 @@ from typing import NamedTuple
 from discreet.policy.facts import FactIds, Facts, Micros
 from discreet.policy.token import Token, decode
 from discreet.server.errors import Precondition
-from discreet.server.ports import DatabaseChanged, Head, Store
+from discreet.server.ports import Clock, DatabaseChanged, Head, Store
 from discreet.server.reading.cache import FactCache
-from discreet.server.reading.heads import SharedHeads
+from discreet.server.reading.heads import HeadRead, SharedHeads
 
 CHANGES_PAGE = 1_000
 CHANGES_PAGES_MAX = 10
@@ -30,19 +30,24 @@ class Reading(NamedTuple):
     facts: Facts
     head: Head
     now: Micros
+    age_us: int | None = None
+    """How old they may be, where they were not read for this call."""
 
 
 class FactReader:
     """Reads facts for decisions; shared by all calls of a server."""
 
-    def __init__(self, store: Store, opened: Head) -> None:
+    def __init__(self, store: Store, opened: Head, clock: Clock) -> None:
         self._store = store
-        self.heads = SharedHeads(store, opened)
+        self._clock = clock
+        self.heads = SharedHeads(store, opened, clock)
         self._cache = FactCache(opened.epoch, opened.changed_seq)
         self._tailing: asyncio.Task[None] | None = None
         self._fetching: dict[tuple[str, FactIds], asyncio.Task[Facts]] = {}
         self.hits = 0
         self.misses = 0
+        self.recent_hits = 0
+        """Calls that were answered from memory without a read of the head."""
 
     async def read(self, tenant: str, ids: FactIds, min_token: str = "") -> Reading:
         """The facts.
@@ -59,6 +64,24 @@ class FactReader:
         else:
             self.hits += 1
         return Reading(facts, head, head.now)
+
+    def recent(self, read: HeadRead, tenant: str, ids: FactIds, min_token: str) -> Reading | None:
+        """The facts as of an earlier read of the head; None where they are not all in memory.
+
+        Precondition where the token is of another database; one that is ahead of that head has the head read.
+        """
+        head = read.head
+        if min_token and is_ahead(head, min_token):
+            return None
+        if self._cache.tail < head.changed_seq:
+            return None
+        facts = self._cache.facts(tenant, ids, head.seq)
+        if facts is None:
+            return None
+        self.recent_hits += 1
+        now_ns = self._clock.monotonic_ns()
+        now = Micros(head.now + (now_ns - read.returned_ns) // 1_000)
+        return Reading(facts, head, now, (now_ns - read.began_ns) // 1_000)
 
     async def _catch_up(self, head: Head) -> None:
         """Applies all changes up to the head's. Shared: who waits needs them too, and more do no harm."""
@@ -106,12 +129,15 @@ class FactReader:
         return facts
 
 
-def require_token(head: Head, min_token: str) -> None:
-    """Raises Precondition where a token names another database or a state that this one has not reached."""
-    if not min_token:
-        return
+def is_ahead(head: Head, min_token: str) -> bool:
+    """Whether a token names a later state than a head. Raises Precondition where it names another database."""
     token: Token = decode(min_token)
     if token.epoch != head.epoch:
         raise Precondition("min_token: is of another database; ask again without it, or with a token of this one")
-    if token.seq > head.seq or token.policy_revision > head.policy_revision:
+    return token.seq > head.seq or token.policy_revision > head.policy_revision
+
+
+def require_token(head: Head, min_token: str) -> None:
+    """Raises Precondition where a token names another database or a state that this one has not reached."""
+    if min_token and is_ahead(head, min_token):
         raise Precondition("min_token: is ahead of the database; was it restored from an older copy?")

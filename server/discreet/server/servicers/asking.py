@@ -41,6 +41,8 @@ class Asked:
     reason: Reason | None = None
     policy_age_us: int | None = None
     """For how long the snapshot may have been outdated when the facts were there; None: nothing can be decided."""
+    facts_age_us: int | None = None
+    """How old the facts may be that were not read for this call; None: they were."""
 
     @property
     def reading(self) -> ReadingRecord | None:
@@ -155,16 +157,28 @@ class Asking:
         tenant = tenant_of(call.caller, request.tenant)
         return request if tenant == request.tenant else replace(request, tenant=tenant)
 
-    async def gather(self, call: Call, request: Request, ids: FactIds, not_before: Snapshot | None = None) -> Asked:
+    async def gather(
+        self,
+        call: Call,
+        request: Request,
+        ids: FactIds,
+        not_before: Snapshot | None = None,
+        *,
+        bounded: bool = False,
+    ) -> Asked:
         """Facts as of a head read after the call arrived, and a snapshot at least as new as that head's policy.
 
-        Precondition where `min_token` names no state of this database; any other failure is a reason to withhold.
+        `bounded`: as of an earlier one, where the policy lets them and they are at hand. Precondition where `min_token`
+        names no state of this database; any other failure is a reason to withhold.
         """
         lease, began = self.lease, False
         try:
             async with asyncio.timeout(call.time_left_s(self.timeout_s)):
                 if not lease.held:
                     await self._presence.renew()
+                recent = self._recent(call, request, ids) if bounded else None
+                if recent is not None:
+                    return recent
                 began = lease.begin(call.rest)
                 reading = await self._reader.read(request.tenant, ids, request.min_token)
                 snapshot = await self._snapshot(reading.head.policy_revision)
@@ -181,6 +195,20 @@ class Asking:
             changed = Reason.POLICY_REVISION_CHANGED if held is not None else Reason.DEPENDENCY_UNAVAILABLE
             return Asked(request, held, reason=changed)
         return Asked(request, snapshot, reading.facts, reading.now, policy_age_us=self.policies.age_us())
+
+    def _recent(self, call: Call, request: Request, ids: FactIds) -> Asked | None:
+        """What is in memory of an earlier read, of the time of the policy in force and no older than it allows."""
+        snapshot, read = self.policies.snapshot, self._reader.heads.last_read
+        if snapshot is None or read is None or read.head.policy_revision != snapshot.number:
+            return None
+        staleness_us = self.lease.staleness_us(snapshot, read.began_ns)
+        if staleness_us is None:
+            return None
+        reading = self._reader.recent(read, request.tenant, ids, request.min_token)
+        if reading is None or not self.lease.begin(call.rest, read.began_ns, staleness_us):
+            return None
+        age_us = self.policies.age_us()
+        return Asked(request, snapshot, reading.facts, reading.now, policy_age_us=age_us, facts_age_us=reading.age_us)
 
     async def _snapshot(self, number: int) -> Snapshot | None:
         held = self.policies.snapshot
@@ -235,6 +263,7 @@ class Asking:
             decision_ids=decision_ids,
             outcomes=outcomes,
             policy_age_us=asked.policy_age_us,
+            facts_age_us=asked.facts_age_us,
             repeated_under=repeated_under,
         )
         labels = {ref: record.source_label for ref, record in decided.records_read if record is not None}

@@ -25,7 +25,7 @@ class Checking:
         began = asyncio.get_running_loop().time()
         parsed: Parsed = await computed(len(data), parse_check, data)
         request = self._asking.addressed(call, parsed.request)
-        asked = await self._asking.gather(call, request, parsed.ids)
+        asked = await self._asking.gather(call, request, parsed.ids, bounded=parsed.bounded)
         return await self._answer(call, began, len(data), asked)
 
     async def _answer(self, call: Call, began: float, size: int, asked: Asked) -> bytes:
