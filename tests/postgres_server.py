@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from importlib.util import find_spec
@@ -93,16 +94,14 @@ class PostgresServer:
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._bin / "postgres"), "-D", str(self._home / "data"), "-k", str(self._home), *options]
         if file_bytes_max is not None:
-            command = ["sh", "-c", 'ulimit -f "$0"; exec "$@"', str(file_bytes_max // 512), *command]
+            command = ["/bin/sh", "-c", 'ulimit -f "$0"; exec "$@"', str(file_bytes_max // 512), *command]
         with (self._home / "log").open("ab") as log:
             process = self._process = subprocess.Popen(
-                command,
+                _as(self._user, command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self._home,
-                user=self._user,
-                group=self._user,
             )
         until = time.monotonic() + START_TIMEOUT_S
         while True:
@@ -164,16 +163,28 @@ class PostgresServer:
         command = [str(self._bin / program), "-D", str(self._home / "data"), *arguments]
         with (self._home / "log").open("ab") as log:
             subprocess.run(
-                command,
+                _as(self._user, command),
                 check=True,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 timeout=START_TIMEOUT_S,
                 cwd=self._home,
-                user=self._user,
-                group=self._user,
             )
+
+
+_CHANGE_USER = """import os, signal, sys
+for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(ignored, signal.SIG_DFL)
+os.setgroups([])
+os.setgid(int(sys.argv[1]))
+os.setuid(int(sys.argv[1]))
+os.execv(sys.argv[2], sys.argv[2:])"""
+
+
+def _as(user: int | None, command: list[str]) -> list[str]:
+    """The command run by another user. Popen's own way forks, and gRPC may abort the child of such a process."""
+    return command if user is None else [sys.executable, "-I", "-S", "-c", _CHANGE_USER, str(user), *command]
 
 
 def _unprivileged() -> int | None:
