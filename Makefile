@@ -3,6 +3,8 @@
 PYTHON ?= python3
 # Test processes side by side; the suite is written for two cores, and each file stays in one process with its servers.
 JOBS ?= 2
+# A Redis 7 for release-check, as a distribution brings it.
+REDIS_SERVER ?= redis-server
 # Passed on to pytest: make test ARGS="tests/policy -k freshness"
 ARGS ?=
 
@@ -20,7 +22,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # The suite starts some hundred processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-fleet test check format check-format check-lint check-types check-imports check-proto proto bench fuzz soak lock clean
+.PHONY: help setup demo demo-fleet test check format check-format check-lint check-types check-imports check-proto proto bench fuzz soak release-check lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -95,6 +97,12 @@ fuzz: $(READY) ## the property tests, with many more examples
 
 soak: $(READY) ## long histories of servers under load and faults, checked whole; ARGS=--storm: policy commits in a storm
 	@$(PY) -m tests.history.soak $(ARGS)
+
+release-check: $(READY) ## beside check and test, before a release: all that concerns Redis, on a Redis 7 of this machine
+	@$(REDIS_SERVER) --version | grep -q 'v=7\.' \
+	  || { echo "release-check: needs a Redis 7; install one, or name it: make release-check REDIS_SERVER=PATH"; exit 1; }
+	@DISCREET_TEST_REDIS_SERVER="$$(command -v $(REDIS_SERVER))" \
+	  $(PY) -m pytest -n $(JOBS) --dist loadfile tests/server/redis tests/storm tests/e2e/test_demo_fleet.py $(ARGS)
 
 # From the public index alone, whatever pip is told elsewhere on this machine. pip itself stays the one of the environment
 # (23.2 or newer will do), so its own line, and the warning about it, are left out.
