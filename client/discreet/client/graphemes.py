@@ -32,7 +32,7 @@ def may_cut(text: str, at: int) -> bool:
         return False
     if _is_flag_half(before) and _is_flag_half(after):
         return _flag_halves_before(text, at) % 2 == 0
-    return not (_is_hangul(before) and _is_hangul_part(after))
+    return _hangul(after) not in _HANGUL_GOES_ON.get(_hangul(before), "")
 
 
 def _extends(char: str) -> bool:
@@ -56,11 +56,19 @@ def _flag_halves_before(text: str, at: int) -> int:
     return count
 
 
-def _is_hangul(char: str) -> bool:
-    """A Korean syllable or a part of one."""
-    return _is_hangul_part(char) or "\uac00" <= char <= "\ud7a3"
+# Which parts of a Korean syllable may follow which: "L" leading consonants, "V" vowels, "T" trailing consonants, and
+# whole syllables, "O" open and "C" closed by a trailing consonant.
+_HANGUL_GOES_ON = {"L": "LVOC", "V": "VT", "O": "VT", "T": "T", "C": "T"}
 
 
-def _is_hangul_part(char: str) -> bool:
-    """A part of a Korean syllable, which may belong to the syllable before."""
-    return "\u1100" <= char <= "\u11ff" or "\ua960" <= char <= "\ua97f" or "\ud7b0" <= char <= "\ud7ff"
+def _hangul(char: str) -> str:
+    """What of a Korean syllable it is; something that follows nothing where it is none."""
+    if "\u1100" <= char <= "\u115f" or "\ua960" <= char <= "\ua97c":
+        return "L"
+    if "\u1160" <= char <= "\u11a7" or "\ud7b0" <= char <= "\ud7c6":
+        return "V"
+    if "\u11a8" <= char <= "\u11ff" or "\ud7cb" <= char <= "\ud7fb":
+        return "T"
+    if "\uac00" <= char <= "\ud7a3":
+        return "C" if (ord(char) - 0xAC00) % 28 else "O"
+    return "-"

@@ -75,6 +75,13 @@ def test_flags_in_a_row_are_cut_between_flags() -> None:
     assert [at for at in range(1, 6) if may_cut("\U0001f1eb\U0001f1f7" * 3, at)] == [2, 4]
 
 
+def test_korean_syllables_in_a_row_are_cut_between_syllables() -> None:
+    """F13: whole ones, and those written in parts; a leading consonant belongs to whatever syllable follows it."""
+    assert [at for at in range(1, 15) if may_cut("\u1112\u1161\u11ab" * 5, at)] == [3, 6, 9, 12]
+    assert [at for at in range(1, 4) if may_cut("\ud55c\uae00\u11ab\uac00", at)] == [1, 3]
+    assert [at for at in range(1, 5) if may_cut("\u1112\uac00\u11ab\u1112\u1161", at)] == [3]
+
+
 def test_sentences_and_paragraphs() -> None:
     """The splitters at hand: full stops of several scripts, none in figures or short forms; empty lines."""
     text = "One is 3.5, e.g. here. Two! (“Three?”) Four\n\nFive"
