@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from discreet.server.config import ServerConfig, load_config
 from discreet.server.errors import ConfigRefused
 from discreet.server.policies.following import outdated_as_told
 from discreet.server.ports_policy import ServerRow
+from discreet.server.stores import open_store
 from tests.postgres_server import PostgresServer
+from tests.server.faults import FaultyStore
 from tests.server.policies.revisions import SECOND, asked, beat, commit_of, in_force, publish, published, rolled_back
 from tests.server.support import (
     POLICY,
@@ -59,6 +62,36 @@ async def test_it_takes_what_a_follower_of_the_database_publishes(
     async with in_process(follower) as one, in_process(config_of(place, "published", db=url)) as other:
         newest = repo.commit({"sources.yaml": POLICY["sources.yaml"] + "# more\n"})
         assert (await in_force(other, newest)).policy == (await in_force(one, newest)).policy
+
+
+async def test_a_question_waits_for_its_revision_also_where_an_older_one_is_being_taken_over(
+    place: Path, repo: PolicyRepo, postgres: PostgresServer
+) -> None:
+    """F2, REV-16: who asks after a publication is answered under it, and not withheld since others asked before."""
+    url = postgres.fresh_database("template1")
+    store = FaultyStore(open_store(url))
+    follower = config_of(place, repo.path, db=url, instance="follower", socket_dir=place / "f")
+    following = config_of(place, "published", db=url, poll_s=3_600.0)
+    async with in_process(follower) as one, in_process(following, store=store) as other:
+        await one.lines.collector.put(document())
+        await other.lines.agent.check(check())
+        loading, store.held["policy_row"] = asyncio.Event(), asyncio.Event()
+        store.before["policy_row"] = loading.set
+        asked_under = []
+        for text in ("# second\n", "# third\n"):
+            await in_force(one, repo.commit({"sources.yaml": POLICY["sources.yaml"] + text}))
+            heads = store.calls.count("head")
+            asked_under.append(asyncio.create_task(other.lines.agent.check(check())))
+            await loading.wait()
+
+            async def asked_again(before: int = heads) -> bool:
+                return store.calls.count("head") > before
+
+            await eventually(asked_again)
+        store.held["policy_row"].set()
+        first, second = await asyncio.gather(*asked_under)
+        assert verdicts(first) == verdicts(second) == [("ALLOW", "NONE")]
+        assert second.policy.number == 3
 
 
 async def test_it_withholds_once_nobody_reads_the_ref_any_more(place: Path) -> None:

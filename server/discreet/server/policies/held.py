@@ -30,7 +30,10 @@ class Held:
 
     async def at_least(self, number: int) -> Snapshot | None:
         """The snapshot in force once it is that revision or a later one; None where SQL has none to give."""
-        if self.snapshot is None or self.snapshot.number < number:
+        # A load that is under way may have begun before the revision was published; the next one has not.
+        for _ in range(2):
+            if self.snapshot is not None and self.snapshot.number >= number:
+                break
             if self._catching is None or self._catching.done():
                 self._catching = asyncio.create_task(self._load(number))
             await asyncio.shield(self._catching)
