@@ -188,17 +188,17 @@ def _kept_from(call: Call, record: RecordFacts | None, current: RecordFacts | No
     """
     if record is None or current is None or record.current or call.request.moment.by_ledger_id:
         return False
-    held = call.reader.held
-    return not any(scope in held for scope in record.scopes) and any(scope in held for scope in current.scopes)
+    held = call.reader.held.keys()
+    return held.isdisjoint(record.scopes) and not held.isdisjoint(current.scopes)
 
 
 def scope_cause(reader: Reader, root: Root) -> Reason | None:
     """Why the reader may not know of this root. An unknown record takes the same steps as a denied one."""
     known = root.known
     scopes = known.scopes if known is not None else ()
-    held = any(scope in reader.held for scope in scopes)
-    expired = any(scope in reader.expired for scope in scopes)
-    not_yet = any(scope in reader.not_yet for scope in scopes)
+    held = not reader.held.keys().isdisjoint(scopes)
+    expired = not reader.expired.isdisjoint(scopes)
+    not_yet = not reader.not_yet.isdisjoint(scopes)
     if known is None:
         return Reason.DOCUMENT_UNKNOWN
     if held:

@@ -5,6 +5,7 @@ Workers are started afresh, never forked: each opens the database for itself and
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -30,6 +31,9 @@ ALONE_MAX = 4 * CHUNK
 """Up to so many decisions are replayed in this process: starting others would take longer."""
 AHEAD = 4
 """Chunks a worker that are given out before their counts are taken: what is waiting is bounded."""
+
+GC_AFTER = 100_000
+"""A worker looks for unreachable cycles after so many objects more, since decisions make none."""
 
 Progress = Callable[[int], None]
 """Told how many more decisions are done."""
@@ -129,6 +133,9 @@ def _replay(chunk: Chunk) -> Outcome:
     if _Here.worker is None:
         url, candidate, head = _Here.job
         _Here.worker = Worker(_Here.held.enter_context(reading(url)), candidate, head)
+        # What is there now stays, and what a decision makes is gone after it: there is little to look for.
+        gc.freeze()
+        gc.set_threshold(GC_AFTER)
     return _Here.worker.replay(chunk)
 
 
