@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,21 @@ def environment(directory: Path) -> dict[str, str]:
         "GIT_CONFIG_KEY_1": "user.email",
         "GIT_CONFIG_VALUE_1": "dora@marlowe.example",
     }
+
+
+@contextmanager
+def served(command: str, directory: Path, env: dict[str, str]) -> Iterator[None]:
+    """The server that a document starts in another terminal, from when it is ready until the block ends."""
+    with subprocess.Popen(
+        command.split(), cwd=directory, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("READY "), "the server ended"
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 def printed(command: str, directory: Path, env: dict[str, str]) -> str:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.e2e.consoles import environment, printed, steady, typed
+from tests.e2e.consoles import environment, printed, served, steady, typed
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/databases.md"
 SERVE = "discreet serve --policy policies --db discreet.db --state state"
-START_S = 30
 _DIFFERS = ((re.compile(r"\b[0-9a-f]{32}\b"), "EPOCH"), (re.compile(r"SQLite [\d.]+"), "SQLite VERSION"))
 
 
@@ -23,22 +18,6 @@ def _steady(text: str) -> str:
     for pattern, word in _DIFFERS:
         text = pattern.sub(word, text)
     return steady(text)
-
-
-@contextmanager
-def _server(directory: Path, env: dict[str, str]) -> Iterator[None]:
-    """A server that is ready until the block ends."""
-    process = subprocess.Popen(
-        SERVE.split(), cwd=directory, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline = time.monotonic() + START_S
-        while printed("discreet status > status.txt", directory, env) and time.monotonic() < deadline:
-            assert process.poll() is None, "the server ended"
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def test_the_commands_of_the_guide_print_what_it_says() -> None:
@@ -51,7 +30,7 @@ def test_the_commands_of_the_guide_print_what_it_says() -> None:
         env = environment(directory)
         (directory / "run").mkdir(mode=0o700)
         printed("discreet policy init policies", directory, env)
-        with _server(directory, env):
+        with served(SERVE, directory, env):
             for step in before:
                 assert _steady(printed(step.command, directory, env)) == _steady(step.printed), step.command
             granted = printed("discreet --tenant acme grant add ana staff --reason joined", directory, env)
@@ -62,5 +41,5 @@ def test_the_commands_of_the_guide_print_what_it_says() -> None:
         assert "run `discreet db adopt`" in printed(SERVE, directory, env)
         for step in after:
             assert _steady(printed(step.command, directory, env)) == _steady(step.printed), step.command
-        with _server(directory, env):
+        with served(SERVE, directory, env):
             assert "nothing is wrong" in printed("discreet db check --state state", directory, env)

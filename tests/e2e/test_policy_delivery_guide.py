@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.e2e.consoles import environment, printed, steady, typed
+from tests.e2e.consoles import environment, printed, served, steady, typed
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/policy-delivery.md"
 SERVE = "discreet serve --policy published --db discreet.db --state state --instance sidecar-1"
 FIRST = "git init -q -b main . && git add policies && git commit -q -m 'First policy set'"
-START_S = 30
 _DIFFERS = ((re.compile(r"\b(?:[0-9a-f]{40}|[0-9a-f]{12})\b"), "COMMIT"), (re.compile(r"after [\d.]+ s"), "after S s"))
 
 
@@ -23,22 +18,6 @@ def _steady(text: str) -> str:
     for pattern, word in _DIFFERS:
         text = pattern.sub(word, text)
     return steady(text)
-
-
-@contextmanager
-def _server(directory: Path, env: dict[str, str]) -> Iterator[None]:
-    """A server that answers, without a policy yet, until the block ends."""
-    process = subprocess.Popen(
-        SERVE.split(), cwd=directory, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline = time.monotonic() + START_S
-        while "sidecar-1" not in printed("discreet status", directory, env) and time.monotonic() < deadline:
-            assert process.poll() is None, "the server ended"
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def test_the_commands_of_the_guide_print_what_it_says() -> None:
@@ -51,7 +30,7 @@ def test_the_commands_of_the_guide_print_what_it_says() -> None:
         (directory / "run").mkdir(mode=0o700)
         printed("discreet policy init policies", directory, env)
         assert printed(FIRST, directory, env) == ""
-        with _server(directory, env):
+        with served(SERVE, directory, env):
             for step in steps:
                 assert _steady(printed(step.command, directory, env)) == _steady(step.printed), step.command
         report = (directory / "diff.md").read_text("utf-8")

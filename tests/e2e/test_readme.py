@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from discreet.cli.exit_codes import MEANINGS
-from tests.e2e.consoles import environment, printed, steady, typed
+from tests.e2e.consoles import environment, printed, served, steady, typed
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-START_S = 30
 LOOP = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SERVE = re.compile(r"^discreet serve .*$", re.MULTILINE)
-
-
-@contextmanager
-def _server(command: str, directory: Path, env: dict[str, str]) -> Iterator[None]:
-    """The server that the README starts in another terminal, once it is ready."""
-    process = subprocess.Popen(
-        command.split(), cwd=directory, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline = time.monotonic() + START_S
-        while printed("discreet status > status.txt", directory, env) and time.monotonic() < deadline:
-            assert process.poll() is None, "the server ended"
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def test_the_tour_runs_as_it_stands() -> None:
@@ -48,7 +27,7 @@ def test_the_tour_runs_as_it_stands() -> None:
         for step in first:
             assert steady(printed(step.command, directory, env)) == steady(step.printed), step.command
         (serve,) = SERVE.findall(README.read_text(encoding="utf-8"))
-        with _server(serve, directory, env):
+        with served(serve, directory, env):
             for step in tour[len(first) :]:
                 if step.command.startswith("export "):
                     key, _, value = step.command.removeprefix("export ").partition("=")

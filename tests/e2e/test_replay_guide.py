@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,30 +15,20 @@ import yaml
 
 from discreet.cli.policy_replaying import TITLES
 from discreet.policy.replay import MEANINGS
-from tests.e2e.consoles import environment, printed, steady, typed
+from tests.e2e.consoles import environment, printed, served, steady, typed
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/replay.md"
 SERVE = "discreet serve --policy policies --db discreet.db --state state"
 RECORDS = {"note-1": "research-notes", "draft-1": "drafts", "draft-2": "drafts"}
 DIGEST = "a" * 64
-START_S = 30
 
 
 @contextmanager
 def _decided(directory: Path, env: dict[str, str]) -> Iterator[None]:
     """A server that runs until the block ends, and has decided on three records."""
-    process = subprocess.Popen(
-        SERVE.split(), cwd=directory, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline = time.monotonic() + START_S
-        while printed("discreet status > status.txt", directory, env) and time.monotonic() < deadline:
-            assert process.poll() is None, "the server ended"
+    with served(SERVE, directory, env):
         _ask(directory, env)
         yield
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def _ask(directory: Path, env: dict[str, str]) -> None:
