@@ -214,7 +214,7 @@ class Actor:
         if dice < 0.01:
             extent, keys = changes.whole_source(ref)
         elif dice < 0.03:
-            extent, keys = changes.by_query(ref, self.world.block(self._block()))
+            extent, keys = changes.by_query(ref)
         elif dice < 0.09:
             extent, keys = changes.several([ref, self._ref()])
         elif dice < 0.17:

@@ -18,9 +18,11 @@ from tests.history.world import (
     SUCCESSOR,
     TENANT,
     VERSION,
+    block_of,
     document,
     label_of,
     record_of,
+    records_of,
     ref_of,
     scopes_of,
 )
@@ -144,11 +146,12 @@ def several(refs: Sequence[str]) -> tuple[index_pb2.RevokeRetentionRequest, tupl
     return request, tuple(f"ref:{ref}" for ref in dict.fromkeys(refs))
 
 
-def by_query(ref: str, block: Sequence[str]) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
-    """All records whose ids begin as this one's does."""
+def by_query(ref: str) -> tuple[index_pb2.RevokeRetentionRequest, tuple[str, ...]]:
+    """All records of its block whose ids begin as this one's does."""
     prefix = record_of(ref)[:-1]
     request = index_pb2.RevokeRetentionRequest()
     request.query.record_id_prefix = prefix
+    block = records_of(block_of(ref))
     return request, tuple(f"ref:{ref_of(record_id)}" for record_id in block if record_id.startswith(prefix))
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
+from tests.history import changes
 from tests.history.checking import violations
 from tests.history.events import NEVER, Call, Outcome, Told, decoded, encoded
 from tests.history.final import AuditEntry, Final, LedgerRow, Order, Part, StandingState
 from tests.history.handmade import DESKED, A, B, call, calls, changed, committed, final, state, told
+from tests.history.world import records_of, ref_of
 
 
 def rules(history: Sequence[Call], held: Final) -> set[str]:
@@ -108,6 +112,15 @@ def test_a_purge_without_a_revoke_is_found() -> None:
     assert "purged without a revoke" in rules(history, final())
     history[5] = replace(history[5], outcome=Outcome.REFUSED)
     assert "purged without a revoke" in rules(history, final())
+
+
+@pytest.mark.parametrize("ref", ["b0022/r09@1", "b0022/r36@1"])
+def test_a_revoke_by_query_is_known_to_cover_what_it_names(ref: str) -> None:
+    """B7: wherever the client is by then: what it revokes of an earlier block is no purge without a revoke."""
+    request, keys = changes.by_query(ref)
+    named = [one for one in records_of(22) if one.startswith(request.query.record_id_prefix)]
+    assert list(keys) == [f"ref:{ref_of(one)}" for one in named]
+    assert f"ref:{ref}" in keys
 
 
 def test_a_purge_before_its_time_or_under_a_hold_is_found() -> None:

@@ -40,7 +40,17 @@ class World:
 
     def block(self, number: int) -> list[str]:
         """The record ids of a block."""
-        return [f"b{number:04}/r{place:02}" for place in range(RECORDS_PER_BLOCK)]
+        return records_of(number)
+
+
+def records_of(block: int) -> list[str]:
+    """The record ids of a block."""
+    return [f"b{block:04}/r{place:02}" for place in range(RECORDS_PER_BLOCK)]
+
+
+def block_of(ref: str) -> int:
+    """The block of a record, or of a version of one."""
+    return int(ref[1:5])
 
 
 def place_of(record_id: str) -> int:
@@ -50,7 +60,7 @@ def place_of(record_id: str) -> int:
 
 def label_of(record_id: str) -> str:
     """The source label of a record."""
-    return SUCCESSOR_LABEL if record_id == SUCCESSOR else f"src-{int(record_id[1:5])}"
+    return SUCCESSOR_LABEL if record_id == SUCCESSOR else f"src-{block_of(record_id)}"
 
 
 def prefix_of(label: str) -> str:
