@@ -130,6 +130,12 @@ def test_a_text_that_was_met_before_is_judged_by_the_limits_and_names_of_this_ti
         assert '"number"' in refusal(text)
 
 
+@pytest.mark.parametrize("text", ['""\'\'""', "''\"\"", "\"\"''\"\" == 'x'", "'a'\"b\"", "b''\"\"''", "''r''"])
+def test_strings_that_touch_are_no_string(text: str) -> None:
+    """F12: none is taken for the quotes of another one, however many there are."""
+    assert "string" in refusal(text)
+
+
 def test_parsing_leaves_the_process_as_it_was() -> None:
     """The grammar's own package would raise the recursion limit; only its grammar file is read, and only to parse."""
     program = """

@@ -42,7 +42,7 @@ def scan(text: str, limits: Limits) -> Scan:
     brackets: list[tuple[str, int]] = []
     literals: dict[int, tuple[str | bytes, int]] = {}
     pieces: list[str] = []
-    at = 0
+    at, literal_end = 0, -1
     while at < len(text):
         char = text[at]
         if char in "([{":
@@ -54,8 +54,10 @@ def scan(text: str, limits: Limits) -> Scan:
             _close(brackets, char, at)
             end = at + 1
         elif (prefix := _prefix(text, at)) is not None:
+            if at == literal_end:  # what stands for three empty ones in a row would be the quotes of a long one
+                raise CelError("unexpected string", at)
             literals[at] = read_literal(text, at, prefix)
-            end = literals[at][1]
+            end = literal_end = literals[at][1]
             pieces.append('""'.ljust(end - at))
             at = end
             continue
