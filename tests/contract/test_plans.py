@@ -131,9 +131,7 @@ async def test_a_replay_looks_its_facts_up_by_their_keys(store: Store, database:
 
         def ask(work: Work) -> object:
             connection = cast("SqlWork", work)._connection
-            if (
-                database.kind == "postgresql"
-            ):  # else it reads a table whole that is small for 100 keys
+            if database.kind == "postgresql":  # else it reads a table whole that is small for 100 keys
                 connection.execute(sa.text("SET LOCAL enable_seqscan = off"))
             return connection.execute(of[database.kind], values).all()
 

@@ -13,6 +13,7 @@ from discreet.server.stores import open_store
 from discreet.v1 import common_pb2, disclosure_pb2, index_pb2, server_pb2
 from tests.postgres_server import PostgresServer
 from tests.server.faults import FaultyStore
+from tests.server.scraping import scrape
 from tests.server.support import (
     POLICY,
     TENANT,
@@ -113,6 +114,18 @@ async def test_after_a_wait_nothing_older_is_answered(bounded: Running) -> None:
     assert isinstance(waited, server_pb2.WaitForServersResponse)
     assert waited.reached
     assert verdicts(await bounded.lines.agent.check(asked())) == [("WITHHOLD", "SUSPENDED")]
+
+
+async def test_how_facts_were_found_is_counted(place: Path) -> None:
+    """E6: by layer: fetched, in memory once the head was read, and from memory alone."""
+    repo = make_repo(place / "policy", allowing(LASTS))
+    async with in_process(config_of(place, repo.path, metrics=("127.0.0.1", 0))) as running:
+        await running.lines.collector.put(document())
+        for request in (asked(), asked(), asked(), check(moment=RETRIEVE)):
+            assert verdicts(await running.lines.agent.check(request)) == ALLOWED
+        shown = (await scrape(running.server.metrics_address)).series
+    found = {layer: shown["fact_reads_total", layer] for layer in ("store", "memory", "recent")}
+    assert found == {"store": 1, "memory": 1, "recent": 2}
 
 
 async def test_a_policy_that_does_not_allow_it_has_all_facts_read(place: Path, repo: PolicyRepo) -> None:

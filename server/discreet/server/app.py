@@ -151,7 +151,7 @@ class Server:
         standing = Standing(self.health, self.policies, reader.heads, self.edge, tally, lambda: self._store_answers)
         self.metrics.add_source(standing)
         self.metrics.add_source(methods.purging.noticing)
-        self.metrics.add_source(Caching(self.bundles))
+        self.metrics.add_source(Caching(self.bundles, reader))
         self.metrics.add_source(self.fleet.series)
         if self.config.metrics is not None:
             self.metrics_address = await self._exposing.start(*self.config.metrics)
