@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,14 @@ async def test_without_its_audit_row_nothing_is_disclosed(bounded: Running, stor
     """E6, A14: from memory or not."""
     store.broken["record"] = StoreError("lost")
     assert verdicts(await bounded.lines.agent.check(asked())) == [("WITHHOLD", "AUDIT_UNAVAILABLE")]
+
+
+async def test_what_was_read_of_another_database_is_used_no_more(bounded: Running) -> None:
+    """E6, F5: once a read has found that the database is another one, memory of the one before allows nothing."""
+    with closing(sqlite3.connect(bounded.server.config.db)) as raw, raw:
+        raw.execute("UPDATE authority SET epoch = ?", ["f" * 32])
+    assert verdicts(await bounded.lines.agent.check(check(moment=RETRIEVE))) == LOST
+    assert verdicts(await bounded.lines.agent.check(asked())) == LOST
 
 
 async def test_a_token_is_a_floor(bounded: Running, store: FaultyStore) -> None:

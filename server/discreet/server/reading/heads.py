@@ -27,7 +27,7 @@ class SharedHeads:
         self.last = opened
         """The highest head seen; what comes below it is not believed."""
         self.last_read: HeadRead | None = None
-        """The newest read; None: none was made since the store was opened."""
+        """The newest read; None: none was made since the store was opened, or it is another database now."""
 
     async def read(self) -> Head:
         """A head whose read began after this call. Raises StoreError."""
@@ -44,6 +44,13 @@ class SharedHeads:
         return await self._read()
 
     async def _read(self) -> Head:
+        try:
+            return await self._believed()
+        except DatabaseChanged:
+            self.last_read = None  # what was read of another database is no earlier state of this one
+            raise
+
+    async def _believed(self) -> Head:
         began_ns = self._clock.monotonic_ns()
         head = await self._store.head()
         if head.epoch != self.last.epoch:
