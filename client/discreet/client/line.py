@@ -108,6 +108,7 @@ class ThreadsLine:
             opened.under_way.add(use)
             if self._opened.get(number) is opened:
                 return opened
+            opened.under_way.discard(use)
             end(use)
 
     def _retire(self, opened: _Open) -> None:
