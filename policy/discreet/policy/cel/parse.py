@@ -1,28 +1,22 @@
-"""From text to tree, by the grammar of cel-python behind the guard.
-
-Only its grammar file is used: importing the package costs 0.3 s, keeps its parser in a global and raises the recursion
-limit of the process. The table-driven parser does not recurse; the tree is built while it reduces.
-"""
+"""From text to tree, by the grammar of cel-python behind the guard."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import threading
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from discreet.policy.cel.build import Builder
 from discreet.policy.cel.errors import CelError
+from discreet.policy.cel.grammar import parser
 from discreet.policy.cel.guard import scan
 from discreet.policy.cel.limits import Limits
 from discreet.policy.cel.nodes import Node, bound
 
 if TYPE_CHECKING:
-    from lark import Lark, Token
+    from lark import Lark
 
-GRAMMAR_PACKAGE: Final = "celpy"
 KEPT_MAX: Final = 2_048
 """How many trees are kept for the next time that their text is met."""
 KEPT_TEXT_MAX: Final = 512
@@ -46,7 +40,7 @@ class _Parser:
 
     def parse(self, text: str, literals: dict[int, tuple[str | bytes, int]]) -> Node:
         with self._lock:
-            lark = self._lark = self._lark or _load(self._builder)
+            lark = self._lark = self._lark or parser(self._builder)
             self._builder.literals = literals
             try:
                 return _tree(lark, text)
@@ -76,32 +70,6 @@ def _parsed(text: str, limits: Limits) -> Node:
     except CelError as error:
         raise error.located(text) from None
     return root
-
-
-def _load(builder: Builder) -> Lark:
-    """Returns the parser of cel-python's grammar file, whose package is found without importing it."""
-    from lark import Lark
-
-    spec = importlib.util.find_spec(GRAMMAR_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("cel-python is not installed", name=GRAMMAR_PACKAGE)
-    grammar = Path(spec.origin).with_name("cel.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        start="expr",
-        g_regex_flags=re.MULTILINE,
-        lexer_callbacks={"IDENT": _bool_or_name},
-        maybe_placeholders=False,
-        keep_all_tokens=True,
-        priority="invert",
-        transformer=builder,
-    )
-
-
-def _bool_or_name(token: Token) -> Token:
-    """Returns the token of `true` and `false`, which the grammar cannot tell from names."""
-    return token.update(type="BOOL_LIT") if token.value in ("true", "false") else token
 
 
 def _tree(lark: Lark, text: str) -> Node:
