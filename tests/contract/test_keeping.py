@@ -115,15 +115,15 @@ async def test_a_database_is_looked_over_while_servers_write(database: Database)
 FIRST = "(SELECT min(writer) FROM audit_link)"
 DAMAGE: Sequence[tuple[str, Sequence[str]]] = (
     ("committed segments have no audit row (1)", ["DELETE FROM audit_row WHERE body = <commit 1>"]),
-    ("the audit chain is broken at link", ["DELETE FROM audit_row WHERE body = <commit 1>"]),
+    ("the audit chain is broken: row 1 of link", ["DELETE FROM audit_row WHERE body = <commit 1>"]),
     ("the audit chain is broken", ["UPDATE audit_row SET body = <other> WHERE body = <commit 2>"]),
     ("the audit chain is broken", ["UPDATE audit_link SET heads = '[]' WHERE n = 1 AND heads <> ''"]),
     ("the audit chain is broken", ["UPDATE audit_writer SET name = 'x' WHERE writer = " + FIRST]),
     (
-        "heads of the audit chain",
+        "is missing: decisions of it are there",
         ["DELETE FROM audit_row WHERE writer = " + FIRST, "DELETE FROM audit_link WHERE writer = " + FIRST],
     ),
-    ("audit rows belong to no link (", [f"DELETE FROM audit_link WHERE writer = {FIRST} AND n = 3"]),
+    ("rows that say they are of it are there", [f"DELETE FROM audit_link WHERE writer = {FIRST} AND n = 3"]),
     ("decisions have no audit row", ["DELETE FROM audit_row WHERE body = <commit 0>"]),
     ("the order has a gap: no event has the number 8", ["DELETE FROM ledger_root", "DELETE FROM ledger"]),
     ("the order has a gap: no event has the number 1;", ["DELETE FROM change WHERE seq = 1"]),

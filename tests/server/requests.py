@@ -211,6 +211,7 @@ VALID: dict[str, tuple[str, Message]] = {
         ),
     ),
     "Explain": ("auditor", audit_pb2.ExplainRequest(tenant=TENANT, decision_id="d")),
+    "ListChainHeads": ("auditor", audit_pb2.ListChainHeadsRequest()),
 }
 
 REQUIRED = frozenset(

@@ -907,3 +907,84 @@ class ExplainResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
+
+@_typing.final
+class ListChainHeadsRequest(_message.Message):
+    """Asks for all of them: the chain is one, whatever the tenants."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChainHeadsRequest: _TypeAlias = ListChainHeadsRequest  # noqa: Y015
+
+@_typing.final
+class ChainHead(_message.Message):
+    """The end of one writer's links."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WRITER_FIELD_NUMBER: _builtins.int
+    LINK_FIELD_NUMBER: _builtins.int
+    HASH_FIELD_NUMBER: _builtins.int
+    writer: _builtins.str
+    """The writer's name."""
+    link: _builtins.int
+    """The number of its last link; at least 1."""
+    hash: _builtins.str
+    """SHA-256 of that link, in hex."""
+    def __init__(
+        self,
+        *,
+        writer: _builtins.str = ...,
+        link: _builtins.int = ...,
+        hash: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hash", b"hash", "link", b"link", "writer", b"writer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChainHead: _TypeAlias = ChainHead  # noqa: Y015
+
+@_typing.final
+class ListChainHeadsResponse(_message.Message):
+    """The ends of the chain at one time."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPOCH_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    HEADS_FIELD_NUMBER: _builtins.int
+    epoch: _builtins.str
+    """The database's epoch."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """The database's clock as it was read with them."""
+
+    @_builtins.property
+    def heads(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChainHead]:
+        """In the order in which the writers began."""
+
+    def __init__(
+        self,
+        *,
+        epoch: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        heads: _abc.Iterable[Global___ChainHead] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "epoch", b"epoch", "heads", b"heads"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChainHeadsResponse: _TypeAlias = ListChainHeadsResponse  # noqa: Y015

@@ -45,6 +45,11 @@ class AuditServiceStub:
                 request_serializer=discreet_dot_v1_dot_audit__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=discreet_dot_v1_dot_audit__pb2.ExplainResponse.FromString,
                 _registered_method=True)
+        self.ListChainHeads = channel.unary_unary(
+                '/discreet.v1.AuditService/ListChainHeads',
+                request_serializer=discreet_dot_v1_dot_audit__pb2.ListChainHeadsRequest.SerializeToString,
+                response_deserializer=discreet_dot_v1_dot_audit__pb2.ListChainHeadsResponse.FromString,
+                _registered_method=True)
 
 
 class AuditServiceServicer:
@@ -66,6 +71,14 @@ class AuditServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListChainHeads(self, request, context):
+        """The ends of the audit chain: every last link that no other link names. Kept where nobody who can write to the database
+        can, they show whether it was cut or written anew.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AuditServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -78,6 +91,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=discreet_dot_v1_dot_audit__pb2.ExplainRequest.FromString,
                     response_serializer=discreet_dot_v1_dot_audit__pb2.ExplainResponse.SerializeToString,
+            ),
+            'ListChainHeads': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListChainHeads,
+                    request_deserializer=discreet_dot_v1_dot_audit__pb2.ListChainHeadsRequest.FromString,
+                    response_serializer=discreet_dot_v1_dot_audit__pb2.ListChainHeadsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,6 +153,33 @@ class AuditService:
             '/discreet.v1.AuditService/Explain',
             discreet_dot_v1_dot_audit__pb2.ExplainRequest.SerializeToString,
             discreet_dot_v1_dot_audit__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListChainHeads(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/discreet.v1.AuditService/ListChainHeads',
+            discreet_dot_v1_dot_audit__pb2.ListChainHeadsRequest.SerializeToString,
+            discreet_dot_v1_dot_audit__pb2.ListChainHeadsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,10 @@ class AuditServiceStub:
     """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
     the caller have no such decision.
     """
+    ListChainHeads: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ListChainHeadsRequest, _audit_pb2.ListChainHeadsResponse]
+    """The ends of the audit chain: every last link that no other link names. Kept where nobody who can write to the database
+    can, they show whether it was cut or written anew.
+    """
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
@@ -50,6 +54,10 @@ class AuditServiceAsyncStub(AuditServiceStub):
     Explain: _aio.UnaryUnaryMultiCallable[_audit_pb2.ExplainRequest, _audit_pb2.ExplainResponse]  # type: ignore[assignment]
     """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
     the caller have no such decision.
+    """
+    ListChainHeads: _aio.UnaryUnaryMultiCallable[_audit_pb2.ListChainHeadsRequest, _audit_pb2.ListChainHeadsResponse]  # type: ignore[assignment]
+    """The ends of the audit chain: every last link that no other link names. Kept where nobody who can write to the database
+    can, they show whether it was cut or written anew.
     """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -71,6 +79,16 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_audit_pb2.ExplainResponse, _abc.Awaitable[_audit_pb2.ExplainResponse]]:
         """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
         the caller have no such decision.
+        """
+
+    @_abc_1.abstractmethod
+    def ListChainHeads(
+        self,
+        request: _audit_pb2.ListChainHeadsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_audit_pb2.ListChainHeadsResponse, _abc.Awaitable[_audit_pb2.ListChainHeadsResponse]]:
+        """The ends of the audit chain: every last link that no other link names. Kept where nobody who can write to the database
+        can, they show whether it was cut or written anew.
         """
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

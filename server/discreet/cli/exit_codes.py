@@ -29,7 +29,7 @@ MEANINGS = {
     ExitCode.TESTS: "tests of the policy set failed",
     ExitCode.UNREACHABLE: "the server or something it depends on did not answer",
     ExitCode.REFUSED: "this identity may not do that",
-    ExitCode.FAULTS: "something is wrong with the database (`discreet db check`)",
+    ExitCode.FAULTS: "something is wrong with the database or its audit (`discreet db check`, `audit verify`)",
     ExitCode.BEHIND: "of `discreet purge status --check`: an order is overdue, or an item failed",
     ExitCode.NOT_EVERYWHERE: "of --wait: the change stands, and not every server is known to have it",
     ExitCode.WITHHELD: "of check and commit: something is withheld",

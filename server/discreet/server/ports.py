@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from discreet.policy.facts import FactIds, Facts, GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.server.ports_authority import AuthorityWork, Look, PurgeWork
-from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow
+from discreet.server.ports_found import AuditFilter, AuditHit, ChainHeads, GrantRow
 from discreet.server.ports_policy import PolicyStore, PolicyWork
 
 T = TypeVar("T")
@@ -381,4 +381,8 @@ class Store(PolicyStore, Protocol):
         self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
     ) -> list[AuditHit]:
         """Decisions that match, newest first, before the cursor."""
+        ...
+
+    async def chain_heads(self) -> ChainHeads:
+        """The ends of the audit chain that no link names, with the epoch and the database's clock."""
         ...

@@ -1,4 +1,4 @@
-"""What the store's queries ask for and find: decisions and grants. Part of `discreet.server.ports`."""
+"""What the store's queries ask for and find: decisions, ends of the chain, grants. Part of `discreet.server.ports`."""
 
 from typing import NamedTuple
 
@@ -29,6 +29,22 @@ class AuditHit(NamedTuple):
     position: tuple[int, int, int]
     decision_id: str
     body: bytes
+
+
+class ChainHead(NamedTuple):
+    """The last link of a writer of the audit chain. `hash` in hex."""
+
+    writer: str
+    link: int
+    hash: str
+
+
+class ChainHeads(NamedTuple):
+    """The ends of the audit chain that no link names, at one time of a database of one epoch."""
+
+    epoch: str
+    at: Micros
+    heads: tuple[ChainHead, ...]
 
 
 class GrantRow(NamedTuple):

@@ -65,7 +65,7 @@ def test_the_exit_codes_of_a_command_are_read_from_what_it_uses() -> None:
     """E3: what a command raises, itself or by what it calls, and the role that it connects as; nothing of others."""
     found = {within.command_path.removeprefix("discreet "): ending_of(within.command) for within in LEAVES}
     assert [path for path, ending in found.items() if 8 in ending.codes] == ["purge status"]
-    assert [path for path, ending in found.items() if 7 in ending.codes] == ["db check"]
+    assert [path for path, ending in found.items() if 7 in ending.codes] == ["audit verify", "db check"]
     assert [path for path, ending in found.items() if 10 in ending.codes] == ["check", "commit", "policy explain"]
     assert (found["check"].roles, found["audit query"].roles) == (("agent",), ("auditor",))
     assert found["policy schema"].codes == (0, 1, 2)

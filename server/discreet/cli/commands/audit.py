@@ -1,9 +1,10 @@
-"""`discreet audit`: what was decided, and why."""
+"""`discreet audit`: what was decided, and why, and whether the record is whole."""
 
 from typing import TYPE_CHECKING
 
 import click
 
+from discreet.cli.commands.audit_chain import head, verify
 from discreet.cli.errors import InputError
 from discreet.cli.settings import current, shared_options
 
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def audit() -> None:
-    """List decisions, explain one."""
+    """List decisions, explain one; export the ends of the chain, verify it."""
+
+
+audit.add_command(head)
+audit.add_command(verify)
 
 
 _QUERY_EPILOG = """\b

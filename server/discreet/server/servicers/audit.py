@@ -1,4 +1,4 @@
-"""QueryDecisions and Explain: what was decided, for auditors, from the stored rows and from nothing else."""
+"""What was decided, for auditors, from the stored rows and from nothing else; and the ends of the chain they are in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from discreet.policy.codec import Malformed
+from discreet.policy.codec.values import stamp_of
 from discreet.policy.idents import SHORT_BYTES_MAX, text_problem
 from discreet.policy.problems import PolicyProblems
 from discreet.policy.snapshot import Snapshot
@@ -74,6 +75,15 @@ class Auditing:
             locale=row.locale,
             need_numbers=row.need_numbers,
             need_advice=row.need_advice,
+        )
+
+    async def list_chain_heads(self, call: Call, _request: pb.ListChainHeadsRequest) -> pb.ListChainHeadsResponse:
+        """The ends of the audit chain, to be kept elsewhere."""
+        found = await self._within(call, self._store.chain_heads())
+        return pb.ListChainHeadsResponse(
+            epoch=found.epoch,
+            at=stamp_of(found.at),
+            heads=[pb.ChainHead(writer=one.writer, link=one.link, hash=one.hash) for one in found.heads],
         )
 
     async def _released(self, tenant: str, ledger_id: str) -> Released | None:

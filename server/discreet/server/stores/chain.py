@@ -11,21 +11,26 @@ from dataclasses import dataclass, field
 from discreet.server.ports import AuditRecord
 
 DOMAIN = b"discreet.audit.link.v1\0"
-NO_PREV = bytes(32)
+DIGEST_BYTES = 32
+NO_PREV = bytes(DIGEST_BYTES)
 PLACE_BITS = 24
 """Decisions of one transaction that can be told apart: 2**24. A writer can make 2**39 links."""
 
 
-def link_hash(name: str, n: int, prev: bytes, heads: str, bodies: Iterable[bytes]) -> bytes:
+def digests_of(bodies: Iterable[bytes]) -> bytes:
+    """The digests of a link's rows, one after the other."""
+    return b"".join(hashlib.sha256(body).digest() for body in bodies)
+
+
+def link_hash(name: str, n: int, prev: bytes, heads: str, digests: bytes) -> bytes:
     """The hash of a link. Every part has a fixed length, so that no two links are the same bytes."""
-    digests = [hashlib.sha256(body).digest() for body in bodies]
     link = hashlib.sha256(DOMAIN)
     link.update(hashlib.sha256(name.encode()).digest())
     link.update(n.to_bytes(8, "big"))
     link.update(prev)
     link.update(hashlib.sha256(heads.encode()).digest())
-    link.update(len(digests).to_bytes(4, "big"))
-    link.update(b"".join(digests))
+    link.update((len(digests) // DIGEST_BYTES).to_bytes(4, "big"))
+    link.update(digests)
     return link.digest()
 
 
@@ -65,8 +70,9 @@ def build_link(chain: Chain, records: Sequence[AuditRecord], at: int, seq: int) 
     """The next link of a chain and its rows. The chain itself is not moved."""
     n = chain.n + 1
     heads = chain.heads_of_next()
-    digest = link_hash(chain.name, n, chain.prev, heads, (record.body for record in records))
-    link = LinkRows(digest, (chain.writer, n, chain.prev, digest, len(records), heads, at, seq))
+    digests = digests_of(record.body for record in records)
+    digest = link_hash(chain.name, n, chain.prev, heads, digests)
+    link = LinkRows(digest, (chain.writer, n, chain.prev, digest, len(records), heads, at, seq, digests))
     place = n << PLACE_BITS
     for ordinal, row in enumerate(records):
         link.rows.append(_row(chain.writer, n, ordinal, row))

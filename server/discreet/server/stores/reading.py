@@ -9,10 +9,11 @@ import sqlalchemy as sa
 from discreet.policy.facts import Micros, RecordFacts
 from discreet.server.ports import Adoption, Change, NaturalKey
 from discreet.server.ports_authority import Look
-from discreet.server.ports_found import AuditFilter, AuditHit, GrantRow
+from discreet.server.ports_found import AuditFilter, AuditHit, ChainHead, ChainHeads, GrantRow
 from discreet.server.ports_policy import Pin, PolicyName, PolicyRow, Revision, ServerRow
 from discreet.server.stores import adoptions, policies, queries
 from discreet.server.stores.looking import SqlLook
+from discreet.server.stores.writers import unnamed_heads
 
 T = TypeVar("T")
 
@@ -69,6 +70,16 @@ class Reading(ABC):
     ) -> list[AuditHit]:
         """Decisions that match, newest first, before the cursor."""
         return await self._query(lambda connection: queries.find_decisions(connection, wanted, before, limit))
+
+    async def chain_heads(self) -> ChainHeads:
+        """The ends of the audit chain that no link names, with the epoch and the database's clock."""
+
+        def ask(connection: sa.Connection) -> ChainHeads:
+            head, _ = queries.read_head(connection, self._time(connection))
+            ends = unnamed_heads(connection)
+            return ChainHeads(head.epoch, head.now, tuple(ChainHead(str(a), int(str(n)), str(h)) for a, n, h in ends))
+
+        return await self._query(ask)
 
     async def policy_row(self, number: int) -> PolicyRow | None:
         """A published revision; 0: the one in force."""

@@ -223,8 +223,12 @@ audit_link = Table(
     Column("heads", Id, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("seq", BigInteger, nullable=False),
+    Column("digests", LargeBinary),
 )
-"""One link a transaction. `heads`: in a writer's first link, the others' last heads. `seq` 0: not in the order."""
+"""One link a transaction. `heads`: in a writer's first link, the others' last heads. `seq` 0: not in the order.
+
+`digests`: those of its rows, in their order; the hash is over them, so that a row that was altered can be named.
+"""
 
 audit_row = Table(
     "audit_row",

@@ -1,6 +1,6 @@
 """Looks a database over without changing anything: `discreet db check`. Must know no command line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -10,7 +10,8 @@ from discreet.server.ports import StoreError
 from discreet.server.stores import is_postgres, schema
 from discreet.server.stores.adoptions import read_adoptions
 from discreet.server.stores.keeping.acts import Compare
-from discreet.server.stores.keeping.links import look_at_links
+from discreet.server.stores.keeping.finding import FINDINGS_MAX, ExportedHead, Verified
+from discreet.server.stores.keeping.links import look_at_links, verify
 from discreet.server.stores.keeping.report import Report
 from discreet.server.stores.keeping.rows import look_at_rows
 from discreet.server.stores.metadata import metadata
@@ -48,6 +49,20 @@ def look_over(url: str, compare: Compare | None = None) -> Report:
 
             look_at_rights(connection, report)
         return report
+
+
+def verify_chain(url: str, exported: Sequence[ExportedHead] = ()) -> Verified:
+    """The audit chain of the database, whole. Raises StoreError where it cannot be read, or has another schema."""
+    with _read(url) as (connection, report):
+        report.schema = schema.found_schema(connection)
+        if not _look_at_schema(report):
+            raise StoreError(str(report.faults[-1]))
+        done = Verified(report.shown)
+        for finding in verify(connection, exported, done):
+            done.count += 1
+            if len(done.findings) < FINDINGS_MAX:
+                done.findings.append(finding)
+        return done
 
 
 @contextmanager
