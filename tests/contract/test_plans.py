@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
+import pytest
 import sqlalchemy as sa
 
 from discreet.policy.facts import Ref, Target
@@ -223,6 +224,42 @@ async def test_what_is_held_is_asked_of_each_item_and_not_of_each_hold_that_ever
     more = 3_000
     ended_holds(database, more)
     assert await store.change(partial(steps, ask=held_items)) - few < more * 2_000
+
+
+KINDS = {
+    "a source": "label = 'l-0', record_id = '', version = ''",
+    "a record": "label = '', record_id = 'doc/1', version = ''",
+    "a version": "label = '', record_id = 'doc/1', version = '1'",
+}
+
+
+def listed(work: Work) -> object:
+    """What a page of orders is shown with."""
+    return SqlPurgeLook(cast("SqlWork", work)._connection, work.now).order_parts(TENANT, ["order"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_hold_is_looked_up_for_each_item_and_nothing_is_walked_for_it(
+    store: Store, database: Database, kind: str
+) -> None:
+    """B7, B11: whatever is held; a list of orders took a minute once PostgreSQL had counted its rows."""
+    filled(database)
+    ended_holds(database, 900)
+    database.rows(f"UPDATE standing_event SET {KINDS[kind]}")
+    for further in (7, 13):
+        database.rows(
+            "INSERT INTO ledger_root SELECT ledger_id, tenant, 'doc/' || (CAST(substr(ledger_id, 5) AS integer) +"
+            f" {further}) % {RECORDS}, version, revision FROM ledger_root WHERE revision = 1"
+            f" AND record_id = 'doc/' || CAST(substr(ledger_id, 5) AS integer) % {RECORDS}"
+        )
+    if database.kind == "postgresql":
+        database.rows("ANALYZE")
+        lines = await store.change(partial(plans, ask=listed))
+        assert any("hashed SubPlan" in line for line in lines), lines
+        walked = re.compile(r"Seq Scan on (?!standing_event|purge_)|Semi Join")
+        assert [line for line in lines if walked.search(line)] == []
+        return
+    assert await store.change(partial(steps, ask=listed)) < SEGMENTS * 500
 
 
 def what_stands(work: Work) -> object:

@@ -4,6 +4,9 @@ A RECORD is covered itself or by a hold on any record that it was built on; a SE
 Roots count under the label that they have now.
 """
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 import sqlalchemy as sa
 
 from discreet.policy.words import PurgeItemKind
@@ -23,30 +26,33 @@ _STANDS = sa.and_(
     sa.not_(_hold.c.ends),
     sa.not_(sa.exists().where(_end.c.fact_id == _hold.c.fact_id, _end.c.ends)),
 )
-_ROOTS = tables.ledger_root.join(
-    tables.record_latest,
-    sa.and_(_latest.tenant == _root.tenant, _latest.record_id == _root.record_id, _latest.version == _root.version),
-)
 
-_BUILT = tables.record_root.join(
-    tables.record_latest,
-    sa.and_(
-        _latest.tenant == _built.tenant, _latest.record_id == _built.root_id, _latest.version == _built.root_version
-    ),
-)
+
+class _Kind(NamedTuple):
+    """What a hold is on: a label, a record with all its versions, or one version; of one tenant or of every one."""
+
+    everywhere: bool
+    label: bool
+    version: bool
+
+
+_KIND = sa.select(_hold.c.tenant == "", _hold.c.label != "", _hold.c.version != "").distinct()
 
 
 def covered(connection: sa.Connection, tenant: str = "", *, but: str = "") -> sa.ColumnElement[bool] | None:
     """The condition over `purge_item`; None where no hold stands at all, or none of the tenant `but` the one named."""
     stands = sa.and_(_STANDS, _hold.c.fact_id != but) if but else _STANDS
     there = sa.and_(stands, _hold.c.tenant.in_([tenant, ""])) if tenant else stands
-    if connection.execute(sa.select(_hold.c.seq).where(there).limit(1)).first() is None:
+    kinds = frozenset(_Kind(*map(bool, row)) for row in connection.execute(_KIND.where(there)))
+    if not kinds:
         return None
-    holds = _Holds(stands)
+    holds = _Holds(stands, kinds)
     built = (_built.tenant == _item.tenant, _built.record_id == _item.record_id, _built.version == _item.version)
-    behind = sa.select(sa.literal(1)).select_from(_BUILT).where(*built, holds.on(_built.root_id, _built.root_version))
+    of_built = holds.on(_built.root_id, _built.root_version, _label_of(_built.root_id, _built.root_version))
+    behind = sa.select(sa.literal(1)).select_from(tables.record_root).where(*built, of_built)
     rests_on = (_root.tenant == _item.tenant, _root.ledger_id == _item.ledger_id)
-    a_root = sa.select(sa.literal(1)).select_from(_ROOTS).where(*rests_on, holds.on(_root.record_id, _root.version))
+    of_root = holds.on(_root.record_id, _root.version, _label_of(_root.record_id, _root.version))
+    a_root = sa.select(sa.literal(1)).select_from(tables.ledger_root).where(*rests_on, of_root)
     itself = holds.on(_item.record_id, _item.version, _item.label)
     return sa.case(
         (_item.kind == int(PurgeItemKind.SEGMENT), a_root.correlate(kept.purge_item).exists()),
@@ -54,33 +60,50 @@ def covered(connection: sa.Connection, tenant: str = "", *, but: str = "") -> sa
     )
 
 
-class _Holds:
-    """What stands, as lists that do not depend on the item: each is made once a query, and looked up in, not walked."""
+def _label_of(record_id: sa.ColumnElement[str], version: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """The label of a version, looked up where it is asked for: joined, PostgreSQL walked every record for each item."""
+    found = sa.select(_latest.source_label).where(
+        _latest.tenant == _item.tenant, _latest.record_id == record_id, _latest.version == version
+    )
+    return found.correlate_except(tables.record_latest).scalar_subquery()
 
-    def __init__(self, stands: sa.ColumnElement[bool]) -> None:
+
+class _Holds:
+    """What stands, as lists that do not depend on the item: each is made once a query, and looked up in, not walked.
+
+    Only lists of kinds that stand are part of the query.
+    """
+
+    def __init__(self, stands: sa.ColumnElement[bool], kinds: Collection[_Kind]) -> None:
         self._stands = stands
+        self._kinds = sorted(kinds)
 
     def on(
+        self, record_id: sa.ColumnElement[str], version: sa.ColumnElement[str], label: sa.ColumnElement[str]
+    ) -> sa.ColumnElement[bool]:
+        """A hold on the label, on the record, or on this version of it, of the item's tenant or of every one.
+
+        As a case, since PostgreSQL makes a join of a list that stands alone, and walks it for each item.
+        """
+        any_of = sa.or_(*(self._of_kind(kind, record_id, version, label) for kind in self._kinds))
+        return sa.case((any_of, sa.true()), else_=sa.false())
+
+    def _of_kind(
         self,
+        kind: _Kind,
         record_id: sa.ColumnElement[str],
         version: sa.ColumnElement[str],
-        label: sa.ColumnElement[str] = _latest.source_label,
+        label: sa.ColumnElement[str],
     ) -> sa.ColumnElement[bool]:
-        """A hold on the label, on the record, or on this version of it, of the item's tenant or of every one."""
-        whole = sa.and_(_hold.c.record_id != "", _hold.c.version == "")
-        return sa.or_(
-            self._named([_hold.c.label], [label], _hold.c.label != ""),
-            self._named([_hold.c.record_id], [record_id], whole),
-            self._named([_hold.c.record_id, _hold.c.version], [record_id, version], _hold.c.version != ""),
-        )
-
-    def _named(
-        self,
-        columns: list[sa.ColumnElement[str]],
-        values: list[sa.ColumnElement[str]],
-        of_kind: sa.ColumnElement[bool],
-    ) -> sa.ColumnElement[bool]:
-        mine = sa.select(_hold.c.tenant, *columns).where(self._stands, of_kind)
-        everywhere = sa.select(*columns).where(self._stands, of_kind, _hold.c.tenant == "")
+        columns: list[sa.ColumnElement[str]] = [_hold.c.label] if kind.label else [_hold.c.record_id]
+        values: list[sa.ColumnElement[str]] = [label] if kind.label else [record_id]
+        of_kind = [_hold.c.label != ""] if kind.label else [_hold.c.record_id != "", _hold.c.version == ""]
+        if kind.version:
+            columns, values = [_hold.c.record_id, _hold.c.version], [record_id, version]
+            of_kind = [_hold.c.version != ""]
+        if kind.everywhere:
+            of_kind.append(_hold.c.tenant == "")
+        else:
+            columns, values = [_hold.c.tenant, *columns], [_item.tenant, *values]
         given = values[0] if len(values) == 1 else sa.tuple_(*values)
-        return sa.or_(sa.tuple_(_item.tenant, *values).in_(mine), given.in_(everywhere))
+        return given.in_(sa.select(*columns).where(self._stands, *of_kind))
