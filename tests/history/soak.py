@@ -1,7 +1,8 @@
 """`make soak`: long histories of real servers under load and faults, checked whole; a report under `build/`.
 
 An operation is one segment that was asked about (commit, check, replay), or one change. With `--storm` policies are
-committed all the time instead, and a decision is one segment that a revision decided.
+committed all the time instead, and a decision is one segment that a revision decided. With `--crash` servers are killed
+at any point, and what callers were told is looked up in the audit.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from tests import scratch
 from tests.bench.report import setting
+from tests.crash import soak as crashing
 from tests.history.checking import by_rule
 from tests.history.events import Call
 from tests.history.reading_back import Place
@@ -106,6 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 where a history was wrong. Its calls are kept then."""
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
     parser.add_argument("--storm", action="store_true", help="a storm of policy commits instead of histories")
+    parser.add_argument("--crash", action="store_true", help="servers killed at any point instead of histories")
+    parser.add_argument("--kills", type=int, default=500, help="of them, over all stores")
     parser.add_argument("--decisions", type=int, default=1_000_000, help="of a storm")
     parser.add_argument("--operations", type=int, default=200_000, help="of a history")
     parser.add_argument("--store", choices=["sqlite", "postgresql", "both"], default="both")
@@ -115,8 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     REPORT.mkdir(parents=True, exist_ok=True)
     if given.storm:
         return storming.run(given.decisions, given.seed, REPORT)
+    stores = ("sqlite", "postgresql") if given.store == "both" else (given.store,)
+    if given.crash:
+        return crashing.run(given.kills, given.seed, stores, REPORT)
     wrong = 0
-    for store in ("sqlite", "postgresql") if given.store == "both" else (given.store,):
+    for store in stores:
         wanted = plan(given.operations, given.seed, given.clients)
         with tempfile.TemporaryDirectory(prefix="dh-", dir=scratch.short()) as path:
             outcome = asyncio.run(soak(store, wanted, Path(path)))
