@@ -9,7 +9,10 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
-from discreet.policy.facts import Micros, Ref
+from discreet.policy.facts import Caller, Micros, Ref
+from discreet.policy.words import AuditAct, Role
+from discreet.server.auditing import Change, row_of
+from discreet.server.calls import Call
 from discreet.server.ports import Head, Recorded
 from discreet.server.stores import schema
 from discreet.server.stores.chain import Chain, build_link
@@ -28,6 +31,8 @@ REVOKED = json.dumps(
     {"actor": "olga", "reason": "asked to", "ticket": "T-1", "revoked_at": AT, "purge_not_before": AT, "seq": 5}
 )
 Put = Callable[..., None]
+REVOKES = 1_001
+"""One more than an upgrade reads at once."""
 KEY = {"key_id": "k1", "secret": b"s" * 32, "created_at": AT}
 
 
@@ -76,11 +81,11 @@ def _fill(connection: sa.Connection) -> None:
     put("tombstone", {"tenant": TENANT, "digest": DOC.digest, "record_id": "doc/a", "version": "1", "seq": 5})
     put("receipt_key", KEY)
     put("audit_writer", {"writer": 1, "name": "w" * 32, "opened_at": AT})
-    _fill_commit(put)
+    _fill_acts(put, _fill_commit(put))
 
 
-def _fill_commit(put: Put) -> None:
-    """The commit of event 4, with its link."""
+def _fill_commit(put: Put) -> bytes:
+    """The commit of event 4, with its link; the link's hash."""
     head = Head(EPOCH, 3, 3, 1, Micros(AT))
     done = job(head, COMMITTED, grants_revision=2, body=b"four")
     link = build_link(Chain(1, "w" * 32, ""), [done.audit], Micros(AT), 4)
@@ -96,3 +101,17 @@ def _fill_commit(put: Put) -> None:
         columns = [column.name for column in metadata.tables[name].columns]
         for row in rows:
             put(name, dict(zip(columns, row, strict=True)))
+    return link.hash
+
+
+def _fill_acts(put: Put, last: bytes) -> None:
+    """Revokes, then one refusal, and one whose bytes cannot be read."""
+    call = Call(Caller("olga", Role.OPERATOR, None), "/IndexService/RevokeRetention", "r" * 32)
+    said = Change(call.name, DOC.ref, ticket="T-1", subject_id="order-1", reason="asked to")
+    revoked = [row_of(call, AuditAct.CHANGE, TENANT, Micros(AT + 1), "i", said)] * REVOKES
+    refused = row_of(call, AuditAct.REFUSED, "", Micros(AT + 2), "i", Change("Suspend", detail="not yours"))
+    unread = replace(refused, at=Micros(AT + 3), body=b"\xff")
+    link = build_link(Chain(1, "w" * 32, "", 1, last), [*revoked, refused, unread], Micros(AT), 0)
+    for name, rows in (("audit_link", [link.link]), ("audit_row", link.rows)):
+        columns = [column.name for column in metadata.tables[name].columns]
+        put(name, *(dict(zip(columns, row, strict=True)) for row in rows))

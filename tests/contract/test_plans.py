@@ -6,7 +6,7 @@ SQLite has no statistics unless somebody asks for them, and nobody does; Postgre
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -17,7 +17,9 @@ from discreet.policy.facts import Ref, Target
 from discreet.policy.words import PurgeItemKind
 from discreet.server.ports import Store, Work
 from discreet.server.ports_authority import RecordQuery
+from discreet.server.ports_found import ActFilter
 from discreet.server.replaying import statements
+from discreet.server.stores.acts import find_acts
 from discreet.server.stores.purge_look import SqlPurgeLook
 from discreet.server.stores.queries import LAST_STANDING
 from discreet.server.stores.work import SqlWork
@@ -142,6 +144,54 @@ async def test_a_replay_looks_its_facts_up_by_their_keys(store: Store, database:
         lines = await store.change(partial(plans, ask=asked(of, keys)))
         assert lines != [], name
         assert [line for line in lines if re.search(r"SCAN t\b|Seq Scan on \w+ t\b", line)] == [], (name, lines)
+
+
+def many_acts(database: Database) -> None:
+    """Acts of two tenants with the rows that they stand for; few share a value."""
+    each = "'m' || (i / 8), 'a' || (i / 8), 'p' || (i / 8), 'r' || (i / 8), '1', 't' || (i / 8), 's' || (i / 8)"
+    empty = "x''" if database.kind == "sqlite" else "''::bytea"
+    for writer, tenant in enumerate((TENANT, "bolt")):
+        for table, values in (
+            ("audit_act", f"i, {writer}, i, '{tenant}', i, 0, 3, {each}"),
+            ("audit_row", f"{writer}, i, 0, '{tenant}', 'q' || i, 3, i, '', '', {empty}"),
+        ):
+            series = SERIES[database.kind].format(last=RECORDS)
+            insert = f"INSERT INTO {table} "
+            said = insert + series if database.kind == "sqlite" else series + insert
+            database.rows(f"{said}SELECT {values} FROM g")
+    if database.kind == "postgresql":
+        database.rows("ANALYZE audit_act, audit_row")
+
+
+ASKED: Sequence[Mapping[str, Any]] = [
+    {"method": "m7"},
+    {"actor": "a7"},
+    {"principal_id": "p7"},
+    {"record_id": "r7"},
+    {"ticket": "t7"},
+    {"subject_id": "s7"},
+]
+
+
+async def test_acts_are_found_by_an_index_in_the_order_of_the_answer(store: Store, database: Database) -> None:
+    """F7: who did what is answered from the end of an index, by each filter alone, of one tenant and of all."""
+    many_acts(database)
+
+    async def lines(wanted: ActFilter, before: tuple[int, int, int] | None) -> list[str]:
+        def ask(work: Work) -> object:
+            return find_acts(cast("SqlWork", work)._connection, wanted, before, 10)
+
+        return await store.change(partial(plans, ask=ask))
+
+    for before in (None, (RECORDS // 2, 0, 9)):
+        for wanted in (ActFilter(), ActFilter((TENANT,))):
+            found = await lines(wanted, before)
+            assert [line for line in found if re.search("Seq Scan|TEMP B-TREE|Sort", line)] == [], (wanted, found)
+        for one in ASKED:  # PostgreSQL sorts what is few enough
+            found = await lines(ActFilter((TENANT,))._replace(**one), before)
+            assert [line for line in found if re.search("Seq Scan|SCAN|TEMP B-TREE", line)] == [], (one, found)
+            found = await lines(ActFilter()._replace(**one), before)
+            assert [line for line in found if re.search("Seq Scan|SCAN", line)] == [], (one, found)
 
 
 def standing_events(database: Database, tenant: str, count: int) -> None:

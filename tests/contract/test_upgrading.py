@@ -6,13 +6,15 @@ import pytest
 import sqlalchemy as sa
 
 from discreet.policy.facts import FactIds
-from discreet.server.ports import Exists, Recorded, StoreError
+from discreet.policy.words import AuditAct
+from discreet.server.ports import Exists, Recorded, Store, StoreError
+from discreet.server.ports_found import ActFilter
 from discreet.server.stores import open_store, schema
 from discreet.server.stores.keeping import look_over, postgres, upgrade_database
 from tests.contract.chains import verified_heads
 from tests.contract.databases import ON_POSTGRESQL, Database
 from tests.contract.making import ALICE, TENANT, entry, job, put, record
-from tests.contract.older import COMMITTED, DOC, EPOCH, KEY, engine_of, make_first_schema
+from tests.contract.older import AT, COMMITTED, DOC, EPOCH, KEY, REVOKES, engine_of, make_first_schema
 from tests.postgres_server import PostgresServer
 from tests.server.cli.command import discreet
 
@@ -69,6 +71,7 @@ async def holds_what_it_held(older: Database) -> None:
     assert facts.ledger[COMMITTED.ledger_id].segment == COMMITTED.segment
     roots = older.rows("SELECT root_id, root_version, record_id, version FROM record_root ORDER BY root_id")
     assert roots == [('doc/"b"', "2", "q/a", "1"), ("doc/a", "1", "q/a", "1")]
+    await finds_the_acts_of_before(store)
     oldest = facts.receipt_keys[0]
     assert (oldest.key_id, bytes(oldest.secret)) == (KEY["key_id"], KEY["secret"])
     assert [row.commit for row in [await store.policy_row(0)] if row] == ["c" * 40]
@@ -81,6 +84,17 @@ async def holds_what_it_held(older: Database) -> None:
     made = job(await store.head(), entry((record("doc/b").ref, 6)), grants_revision=2)
     assert isinstance((await store.record([made]))[0], Recorded)
     verified_heads(older)
+
+
+async def finds_the_acts_of_before(store: Store) -> None:
+    """Each row that holds no decision is found once; one whose bytes cannot be read, by the columns of its row."""
+    found = await store.find_acts(ActFilter(), None, 2 * REVOKES)
+    assert len(found) == REVOKES + 2
+    assert [hit.position[0] - AT for hit in found[:3]] == [3, 2, 1]
+    wanted = ActFilter((TENANT,), (AuditAct.CHANGE,), "RevokeRetention", "olga", "", *DOC.ref, "T-1", "order-1")
+    assert await store.find_acts(wanted, None, 2 * REVOKES) == found[2:]
+    assert await store.find_acts(ActFilter(method="Suspend"), None, 9) == found[1:2]
+    assert await store.find_acts(ActFilter(acts=(AuditAct.REFUSED,)), None, 9) == found[:2]
 
 
 @ON_BOTH

@@ -9,7 +9,7 @@ from typing import TypeVar
 from discreet.policy.facts import FactIds, Facts, Micros, RecordFacts
 from discreet.server.ports import Adoption, Change, Head, Job, JobOutcome, NaturalKey, Store, Work
 from discreet.server.ports_authority import Look
-from discreet.server.ports_found import AuditFilter, AuditHit, ChainHeads, GrantRow
+from discreet.server.ports_found import ActFilter, ActHit, AuditFilter, AuditHit, ChainHeads, GrantRow
 from discreet.server.ports_policy import Beat, Pin, PolicyName, PolicyRow, Revision, ServerRow
 
 T = TypeVar("T")
@@ -107,6 +107,9 @@ class FaultyStore:
         self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
     ) -> list[AuditHit]:
         return await self._inside.find_decisions(wanted, before, limit)
+
+    async def find_acts(self, wanted: ActFilter, before: tuple[int, int, int] | None, limit: int) -> list[ActHit]:
+        return await self._inside.find_acts(wanted, before, limit)
 
     async def chain_heads(self) -> ChainHeads:
         return await self._inside.chain_heads()

@@ -211,6 +211,24 @@ VALID: dict[str, tuple[str, Message]] = {
         ),
     ),
     "Explain": ("auditor", audit_pb2.ExplainRequest(tenant=TENANT, decision_id="d")),
+    "QueryActs": (
+        "auditor",
+        audit_pb2.QueryActsRequest(
+            tenant=TENANT,
+            act=audit_pb2.AUDIT_ACT_CHANGE,
+            method="Suspend",
+            actor="olga",
+            principal_id="ana",
+            record_id="a",
+            version="1",
+            ticket="T-1",
+            subject_id="order",
+            since=AT,
+            until=LATER,
+            page_size=1,
+            page_token="x",
+        ),
+    ),
     "ListChainHeads": ("auditor", audit_pb2.ListChainHeadsRequest()),
 }
 
@@ -238,6 +256,7 @@ OPTIONAL = {
     "ListGrants": {"principal_id"},
     "QueryDecisions": {"tenant", "session_id", "principal_id", "reason", "moment"},
     "Explain": {"tenant"},
+    "QueryActs": {"tenant", "principal_id", "ticket"},
     "SetScopes": {"scopes"},
     "PlaceHold": {"record.version"},
     "Unfreeze": {"tenant"},

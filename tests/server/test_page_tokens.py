@@ -36,7 +36,7 @@ async def test_texts_that_no_database_can_hold_are_refused(running: Running, tex
 @pytest.mark.parametrize("cursor", [(-1, 0, 0), (1 << 63, 0, 0), (True, 0, 0), (1.5, 0, 0), ("1", 0, 0), (0, 0)])
 async def test_numbers_that_are_no_place_are_refused(running: Running, cursor: tuple[object, ...]) -> None:
     """A cursor is whole numbers that a database can hold."""
-    request = audit_pb2.QueryDecisionsRequest(tenant=TENANT)
-    request.page_token = forged(request, *cursor)
-    error = await running.lines.auditor.refused(request)
-    assert (error.code().name, (error.details() or "").split(":")[0]) == ("INVALID_ARGUMENT", "page_token")
+    for request in (audit_pb2.QueryDecisionsRequest(tenant=TENANT), audit_pb2.QueryActsRequest(tenant=TENANT)):
+        request.page_token = forged(request, *cursor)
+        error = await running.lines.auditor.refused(request)
+        assert (error.code().name, (error.details() or "").split(":")[0]) == ("INVALID_ARGUMENT", "page_token")

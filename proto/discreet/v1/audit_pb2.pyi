@@ -909,6 +909,172 @@ class ExplainResponse(_message.Message):
 Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
 
 @_typing.final
+class QueryActsRequest(_message.Message):
+    """Filters; those left out match anything, those given must all match."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    ACT_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_ID_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    TICKET_FIELD_NUMBER: _builtins.int
+    SUBJECT_ID_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """Empty: every tenant that the caller is entitled to. What belongs to no tenant (policy revisions, an adopted database, a call
+    refused before its tenant was known) is found only without it, by who is entitled to every tenant.
+    """
+    act: Global___AuditAct.ValueType
+    """CHANGE, REFUSED or SHOWN. Unspecified: any of them."""
+    method: _builtins.str
+    """The method, for example "Suspend", "RevokeRetention" or "PublishPolicy". Exact text; up to 128 bytes."""
+    actor: _builtins.str
+    """Who was on the line: the identity's name in the server's configuration. Exact text; up to 128 bytes."""
+    principal_id: _builtins.str
+    """Whose grants were changed, or to whom segments were shown. Exact text."""
+    record_id: _builtins.str
+    """The record that was changed. Exact text."""
+    version: _builtins.str
+    """Its version; only with `record_id`. Empty: any."""
+    ticket: _builtins.str
+    """The ticket that asked for it. Exact text; up to 128 bytes."""
+    subject_id: _builtins.str
+    """What was made, ended or settled: a purge order, hold, freeze, tombstone or approval. Up to 128 bytes."""
+    page_size: _builtins.int
+    """1 to 1,000; 0: 100."""
+    page_token: _builtins.str
+    """`next_page_token` of the page before, with the same filters. Empty: the first page."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """At this time or later."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Before this time; not before `since`."""
+
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+        act: Global___AuditAct.ValueType = ...,
+        method: _builtins.str = ...,
+        actor: _builtins.str = ...,
+        principal_id: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        version: _builtins.str = ...,
+        ticket: _builtins.str = ...,
+        subject_id: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "actor", b"actor", "method", b"method", "page_size", b"page_size", "page_token", b"page_token", "principal_id", b"principal_id", "record_id", b"record_id", "since", b"since", "subject_id", b"subject_id", "tenant", b"tenant", "ticket", b"ticket", "until", b"until", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryActsRequest: _TypeAlias = QueryActsRequest  # noqa: Y015
+
+@_typing.final
+class ActRecord(_message.Message):
+    """One act as its row holds it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    ACT_FIELD_NUMBER: _builtins.int
+    INSTANCE_FIELD_NUMBER: _builtins.int
+    CALLER_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    SHOWN_LEDGER_IDS_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """The call's id; all acts of one call share it."""
+    tenant: _builtins.str
+    """The tenant that the call was for. Empty: it was for none, or refused before it was known."""
+    act: Global___AuditAct.ValueType
+    """CHANGE, REFUSED or SHOWN."""
+    instance: _builtins.str
+    """The server process that answered."""
+    session_id: _builtins.str
+    """SHOWN: the session that the report named. Else empty."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When it was done or refused."""
+
+    @_builtins.property
+    def caller(self) -> Global___AuditCaller:
+        """Who was on the line."""
+
+    @_builtins.property
+    def change(self) -> Global___AuditChange:
+        """What was changed, refused or reported."""
+
+    @_builtins.property
+    def shown_ledger_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """SHOWN: the ledger entries that came to be confirmed. Else none."""
+
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        request_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        act: Global___AuditAct.ValueType = ...,
+        instance: _builtins.str = ...,
+        caller: Global___AuditCaller | None = ...,
+        change: Global___AuditChange | None = ...,
+        session_id: _builtins.str = ...,
+        shown_ledger_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "change", b"change"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "at", b"at", "caller", b"caller", "change", b"change", "instance", b"instance", "request_id", b"request_id", "session_id", b"session_id", "shown_ledger_ids", b"shown_ledger_ids", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ActRecord: _TypeAlias = ActRecord  # noqa: Y015
+
+@_typing.final
+class QueryActsResponse(_message.Message):
+    """A page of acts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Of the page after this one; empty: there is none."""
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ActRecord]:
+        """Newest first; those of one transaction in the reverse of the order that they were written in."""
+
+    def __init__(
+        self,
+        *,
+        acts: _abc.Iterable[Global___ActRecord] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryActsResponse: _TypeAlias = QueryActsResponse  # noqa: Y015
+
+@_typing.final
 class ListChainHeadsRequest(_message.Message):
     """Asks for all of them: the chain is one, whatever the tenants."""
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AuditServiceStub:
-    """Asked by auditors. Both answer from the stored rows and from nothing else.
+    """Asked by auditors. All answer from the stored rows and from nothing else.
     """
 
     def __init__(self, channel):
@@ -45,6 +45,11 @@ class AuditServiceStub:
                 request_serializer=discreet_dot_v1_dot_audit__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=discreet_dot_v1_dot_audit__pb2.ExplainResponse.FromString,
                 _registered_method=True)
+        self.QueryActs = channel.unary_unary(
+                '/discreet.v1.AuditService/QueryActs',
+                request_serializer=discreet_dot_v1_dot_audit__pb2.QueryActsRequest.SerializeToString,
+                response_deserializer=discreet_dot_v1_dot_audit__pb2.QueryActsResponse.FromString,
+                _registered_method=True)
         self.ListChainHeads = channel.unary_unary(
                 '/discreet.v1.AuditService/ListChainHeads',
                 request_serializer=discreet_dot_v1_dot_audit__pb2.ListChainHeadsRequest.SerializeToString,
@@ -53,11 +58,11 @@ class AuditServiceStub:
 
 
 class AuditServiceServicer:
-    """Asked by auditors. Both answer from the stored rows and from nothing else.
+    """Asked by auditors. All answer from the stored rows and from nothing else.
     """
 
     def QueryDecisions(self, request, context):
-        """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here.
+        """Decisions that match all filters given, newest first. QueryActs finds what else is on record.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -66,6 +71,13 @@ class AuditServiceServicer:
     def Explain(self, request, context):
         """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
         the caller have no such decision.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def QueryActs(self, request, context):
+        """What was done and no decision: changes, refusals and reports of what was shown that match all filters given, newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -92,6 +104,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
                     request_deserializer=discreet_dot_v1_dot_audit__pb2.ExplainRequest.FromString,
                     response_serializer=discreet_dot_v1_dot_audit__pb2.ExplainResponse.SerializeToString,
             ),
+            'QueryActs': grpc.unary_unary_rpc_method_handler(
+                    servicer.QueryActs,
+                    request_deserializer=discreet_dot_v1_dot_audit__pb2.QueryActsRequest.FromString,
+                    response_serializer=discreet_dot_v1_dot_audit__pb2.QueryActsResponse.SerializeToString,
+            ),
             'ListChainHeads': grpc.unary_unary_rpc_method_handler(
                     servicer.ListChainHeads,
                     request_deserializer=discreet_dot_v1_dot_audit__pb2.ListChainHeadsRequest.FromString,
@@ -106,7 +123,7 @@ def add_AuditServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
-    """Asked by auditors. Both answer from the stored rows and from nothing else.
+    """Asked by auditors. All answer from the stored rows and from nothing else.
     """
 
     @staticmethod
@@ -153,6 +170,33 @@ class AuditService:
             '/discreet.v1.AuditService/Explain',
             discreet_dot_v1_dot_audit__pb2.ExplainRequest.SerializeToString,
             discreet_dot_v1_dot_audit__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QueryActs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/discreet.v1.AuditService/QueryActs',
+            discreet_dot_v1_dot_audit__pb2.QueryActsRequest.SerializeToString,
+            discreet_dot_v1_dot_audit__pb2.QueryActsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,18 +27,20 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AuditServiceStub:
-    """Asked by auditors. Both answer from the stored rows and from nothing else."""
+    """Asked by auditors. All answer from the stored rows and from nothing else."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AuditServiceAsyncStub: ...
     QueryDecisions: _grpc.UnaryUnaryMultiCallable[_audit_pb2.QueryDecisionsRequest, _audit_pb2.QueryDecisionsResponse]
-    """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here."""
+    """Decisions that match all filters given, newest first. QueryActs finds what else is on record."""
     Explain: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ExplainRequest, _audit_pb2.ExplainResponse]
     """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
     the caller have no such decision.
     """
+    QueryActs: _grpc.UnaryUnaryMultiCallable[_audit_pb2.QueryActsRequest, _audit_pb2.QueryActsResponse]
+    """What was done and no decision: changes, refusals and reports of what was shown that match all filters given, newest first."""
     ListChainHeads: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ListChainHeadsRequest, _audit_pb2.ListChainHeadsResponse]
     """The ends of the audit chain: every last link that no other link names. Kept where nobody who can write to the database
     can, they show whether it was cut or written anew.
@@ -46,22 +48,24 @@ class AuditServiceStub:
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
-    """Asked by auditors. Both answer from the stored rows and from nothing else."""
+    """Asked by auditors. All answer from the stored rows and from nothing else."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     QueryDecisions: _aio.UnaryUnaryMultiCallable[_audit_pb2.QueryDecisionsRequest, _audit_pb2.QueryDecisionsResponse]  # type: ignore[assignment]
-    """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here."""
+    """Decisions that match all filters given, newest first. QueryActs finds what else is on record."""
     Explain: _aio.UnaryUnaryMultiCallable[_audit_pb2.ExplainRequest, _audit_pb2.ExplainResponse]  # type: ignore[assignment]
     """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
     the caller have no such decision.
     """
+    QueryActs: _aio.UnaryUnaryMultiCallable[_audit_pb2.QueryActsRequest, _audit_pb2.QueryActsResponse]  # type: ignore[assignment]
+    """What was done and no decision: changes, refusals and reports of what was shown that match all filters given, newest first."""
     ListChainHeads: _aio.UnaryUnaryMultiCallable[_audit_pb2.ListChainHeadsRequest, _audit_pb2.ListChainHeadsResponse]  # type: ignore[assignment]
     """The ends of the audit chain: every last link that no other link names. Kept where nobody who can write to the database
     can, they show whether it was cut or written anew.
     """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Asked by auditors. Both answer from the stored rows and from nothing else."""
+    """Asked by auditors. All answer from the stored rows and from nothing else."""
 
     @_abc_1.abstractmethod
     def QueryDecisions(
@@ -69,7 +73,7 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.QueryDecisionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.QueryDecisionsResponse, _abc.Awaitable[_audit_pb2.QueryDecisionsResponse]]:
-        """Decisions that match all filters given, newest first. Changes and refusals are on record too, but not found here."""
+        """Decisions that match all filters given, newest first. QueryActs finds what else is on record."""
 
     @_abc_1.abstractmethod
     def Explain(
@@ -80,6 +84,14 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         """One decision whole: the gates in their order, the facts with their revisions, the rules. NOT_FOUND where the tenants of
         the caller have no such decision.
         """
+
+    @_abc_1.abstractmethod
+    def QueryActs(
+        self,
+        request: _audit_pb2.QueryActsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_audit_pb2.QueryActsResponse, _abc.Awaitable[_audit_pb2.QueryActsResponse]]:
+        """What was done and no decision: changes, refusals and reports of what was shown that match all filters given, newest first."""
 
     @_abc_1.abstractmethod
     def ListChainHeads(

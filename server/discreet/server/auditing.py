@@ -10,6 +10,7 @@ from discreet.policy.request import ShownReport
 from discreet.policy.words import AuditAct, Reason
 from discreet.server.calls import Call
 from discreet.server.ports import AuditRecord
+from discreet.server.ports_found import ActKey
 from discreet.v1 import audit_pb2, common_pb2
 
 VERSION = 1
@@ -53,6 +54,7 @@ def row_of(call: Call, act: AuditAct, tenant: str, at: Micros, instance: str, ch
         session_id="",
         body=row.SerializeToString(deterministic=True),
         decisions=(),
+        found_by=_key(call, change),
     )
 
 
@@ -66,6 +68,11 @@ def shown_of(
     row.principal_id, row.session_id = report.principal.id, report.session_id
     row.shown_ledger_ids.extend(confirmed)
     return replace(plain, session_id=report.session_id, body=row.SerializeToString(deterministic=True))
+
+
+def _key(call: Call, change: Change) -> ActKey:
+    record_id, version = change.ref or ("", "")
+    return ActKey(change.method, call.caller.name, record_id, version, change.ticket, change.subject_id)
 
 
 def _message(change: Change) -> audit_pb2.AuditChange:

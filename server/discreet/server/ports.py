@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from discreet.policy.facts import FactIds, Facts, GrantFacts, Micros, PrincipalGrants, RecordFacts, Ref
 from discreet.server.ports_authority import AuthorityWork, Look, PurgeWork
-from discreet.server.ports_found import AuditFilter, AuditHit, ChainHeads, GrantRow
+from discreet.server.ports_found import ActFilter, ActHit, ActKey, AuditFilter, AuditHit, ChainHeads, GrantRow
 from discreet.server.ports_policy import PolicyStore, PolicyWork
 
 T = TypeVar("T")
@@ -151,6 +151,8 @@ class AuditRecord:
     session_id: str
     body: bytes
     decisions: tuple["DecisionKey", ...]
+    found_by: ActKey | None = None
+    """Where the row holds no decision."""
 
 
 class DecisionKey(NamedTuple):
@@ -381,6 +383,10 @@ class Store(PolicyStore, Protocol):
         self, wanted: AuditFilter, before: tuple[int, int, int] | None, limit: int
     ) -> list[AuditHit]:
         """Decisions that match, newest first, before the cursor."""
+        ...
+
+    async def find_acts(self, wanted: ActFilter, before: tuple[int, int, int] | None, limit: int) -> list[ActHit]:
+        """Rows without decisions that match, newest first, before the cursor."""
         ...
 
     async def chain_heads(self) -> ChainHeads:

@@ -1,4 +1,4 @@
-"""What the store's queries ask for and find: decisions, ends of the chain, grants. Part of `discreet.server.ports`."""
+"""What the store's queries ask for and find: decisions, acts, ends of the chain, grants; part of `ports`."""
 
 from typing import NamedTuple
 
@@ -28,6 +28,40 @@ class AuditHit(NamedTuple):
 
     position: tuple[int, int, int]
     decision_id: str
+    body: bytes
+
+
+class ActKey(NamedTuple):
+    """The columns by which a change, a refusal or a report is found, beside those of its row. Empty: it has none."""
+
+    method: str
+    actor: str
+    record_id: str = ""
+    version: str = ""
+    ticket: str = ""
+    subject_id: str = ""
+
+
+class ActFilter(NamedTuple):
+    """What a query of acts asks for; None or empty: anything. Tenants None: all."""
+
+    tenants: tuple[str, ...] | None = None
+    acts: tuple[int, ...] = ()
+    method: str = ""
+    actor: str = ""
+    principal_id: str = ""
+    record_id: str = ""
+    version: str = ""
+    ticket: str = ""
+    subject_id: str = ""
+    since: Micros | None = None
+    until: Micros | None = None
+
+
+class ActHit(NamedTuple):
+    """One act found: its row's bytes. `position` is the stable cursor."""
+
+    position: tuple[int, int, int]
     body: bytes
 
 

@@ -65,6 +65,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
     "/discreet.v1.PolicyService/ListRevisions": _PUBLISHER | _OPERATOR | _AUDITOR,
     "/discreet.v1.AuditService/QueryDecisions": _AUDITOR,
     "/discreet.v1.AuditService/Explain": _AUDITOR,
+    "/discreet.v1.AuditService/QueryActs": _AUDITOR,
     "/discreet.v1.AuditService/ListChainHeads": _AUDITOR,
     "/discreet.v1.ServerService/GetServerInfo": _EVERYONE,
     "/discreet.v1.ServerService/GetStatus": _EVERYONE,

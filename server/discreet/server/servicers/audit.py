@@ -1,4 +1,4 @@
-"""What was decided, for auditors, from the stored rows and from nothing else; and the ends of the chain they are in."""
+"""What was decided and done, from the stored rows and from nothing else; and the ends of the chain they are in."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from discreet.policy.codec import Malformed
 from discreet.policy.codec.values import stamp_of
+from discreet.policy.facts import Micros
 from discreet.policy.idents import SHORT_BYTES_MAX, text_problem
 from discreet.policy.problems import PolicyProblems
 from discreet.policy.snapshot import Snapshot
-from discreet.policy.words import Moment, Reason, Verdict, Word
+from discreet.policy.words import AuditAct, Moment, Reason, Verdict, Word
 from discreet.server.calls import Call
 from discreet.server.errors import NotFound
 from discreet.server.identity.access import tenants_of
@@ -20,7 +21,7 @@ from discreet.server.policies.compile import compile_row
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Store
 from discreet.server.ports_authority import Released
-from discreet.server.ports_found import AuditFilter, AuditHit
+from discreet.server.ports_found import ActFilter, AuditFilter, AuditHit
 from discreet.server.servicers import fields
 from discreet.server.servicers.explaining import lines_of
 from discreet.server.servicers.paging import cursor_of, page_token
@@ -29,6 +30,8 @@ from discreet.v1 import audit_pb2 as pb
 T = TypeVar("T")
 
 RULE_BYTES_MAX = 256
+_ACTS = (AuditAct.CHANGE, AuditAct.REFUSED, AuditAct.SHOWN)
+"""What QueryActs finds."""
 
 
 class Auditing:
@@ -43,12 +46,23 @@ class Auditing:
         """Decisions that match all filters, newest first, a page at a time."""
         wanted = _filter(call, request)
         size = fields.page_size(request.page_size)
-        cursor = cursor_of(request, request.page_token, int, int, int)
-        before = (int(cursor[0]), int(cursor[1]), int(cursor[2])) if cursor is not None else None
+        before = _before(request)
         found = await self._within(call, self._store.find_decisions(wanted, before, size + 1))
         more = len(found) > size
         return pb.QueryDecisionsResponse(
             decisions=[_record(hit)[1] for hit in found[:size]],
+            next_page_token=page_token(request, found[size - 1].position) if more else "",
+        )
+
+    async def query_acts(self, call: Call, request: pb.QueryActsRequest) -> pb.QueryActsResponse:
+        """Changes, refusals and reports that match all filters, newest first, a page at a time."""
+        wanted = _act_filter(call, request)
+        size = fields.page_size(request.page_size)
+        before = _before(request)
+        found = await self._within(call, self._store.find_acts(wanted, before, size + 1))
+        more = len(found) > size
+        return pb.QueryActsResponse(
+            acts=[_act(hit.body) for hit in found[:size]],
             next_page_token=page_token(request, found[size - 1].position) if more else "",
         )
 
@@ -108,10 +122,21 @@ class Auditing:
             return await work
 
 
-def _filter(call: Call, request: pb.QueryDecisionsRequest) -> AuditFilter:
+def _before(request: pb.QueryDecisionsRequest | pb.QueryActsRequest) -> tuple[int, int, int] | None:
+    """The place that a page begins behind."""
+    cursor = cursor_of(request, request.page_token, int, int, int)
+    return (int(cursor[0]), int(cursor[1]), int(cursor[2])) if cursor is not None else None
+
+
+def _times(request: pb.QueryDecisionsRequest | pb.QueryActsRequest) -> tuple[Micros | None, Micros | None]:
     since, until = fields.optional_time(request, "since"), fields.optional_time(request, "until")
     if since is not None and until is not None and until < since:
         raise Malformed("until", "is before since", "give a later time")
+    return since, until
+
+
+def _filter(call: Call, request: pb.QueryDecisionsRequest) -> AuditFilter:
+    since, until = _times(request)
     if request.policy_revision >= 1 << 63:
         raise Malformed("policy_revision", "is too large")
     return AuditFilter(
@@ -127,6 +152,28 @@ def _filter(call: Call, request: pb.QueryDecisionsRequest) -> AuditFilter:
         since=since,
         until=until,
         policy_revision=request.policy_revision,
+    )
+
+
+def _act_filter(call: Call, request: pb.QueryActsRequest) -> ActFilter:
+    since, until = _times(request)
+    if request.act and request.act not in {act.value for act in _ACTS}:
+        known = ", ".join(act.short for act in _ACTS)
+        raise Malformed("act", "is none that is found here", f"give one of {known}; QueryDecisions finds decisions")
+    if request.version and not request.record_id:
+        raise Malformed("version", "stands without record_id", "name the record too")
+    return ActFilter(
+        tenants=tenants_of(call.caller, request.tenant),
+        acts=(int(request.act),) if request.act else (),
+        method=fields.optional_text(request.method, "method", SHORT_BYTES_MAX),
+        actor=fields.optional_text(request.actor, "actor", SHORT_BYTES_MAX),
+        principal_id=fields.principal(request.principal_id, "principal_id") if request.principal_id else "",
+        record_id=fields.record_id(request.record_id, "record_id") if request.record_id else "",
+        version=fields.version(request.version, "version") if request.version else "",
+        ticket=fields.optional_text(request.ticket, "ticket", SHORT_BYTES_MAX),
+        subject_id=fields.optional_text(request.subject_id, "subject_id", SHORT_BYTES_MAX),
+        since=since,
+        until=until,
     )
 
 
@@ -161,4 +208,19 @@ def _record(hit: AuditHit) -> tuple[pb.AuditRow, pb.DecisionRecord]:
         policy=row.policy,
         token=row.token,
         decision=decision,
+    )
+
+
+def _act(body: bytes) -> pb.ActRecord:
+    row = pb.AuditRow.FromString(body)
+    return pb.ActRecord(
+        at=row.at,
+        request_id=row.request_id,
+        tenant=row.tenant,
+        act=row.act,
+        instance=row.instance,
+        caller=row.caller,
+        change=row.change,
+        session_id=row.session_id,
+        shown_ledger_ids=row.shown_ledger_ids,
     )

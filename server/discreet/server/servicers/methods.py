@@ -97,6 +97,7 @@ def _audit(auditing: Auditing) -> dict[str, UnaryMethod]:
     return {
         "/discreet.v1.AuditService/QueryDecisions": on_bytes(audit_pb2.QueryDecisionsRequest, auditing.query_decisions),
         "/discreet.v1.AuditService/Explain": on_bytes(audit_pb2.ExplainRequest, auditing.explain),
+        "/discreet.v1.AuditService/QueryActs": on_bytes(audit_pb2.QueryActsRequest, auditing.query_acts),
         "/discreet.v1.AuditService/ListChainHeads": on_bytes(
             audit_pb2.ListChainHeadsRequest, auditing.list_chain_heads
         ),

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from discreet.policy.facts import Micros
 from discreet.policy.words import AuditAct
 from discreet.server.ports import Adoption, AuditRecord, StoreError
+from discreet.server.ports_found import ActKey
 from discreet.server.stores import tables
 from discreet.server.stores.queries import read_head
 from discreet.server.stores.rows import canonical
@@ -85,7 +86,7 @@ def _record(given: Adoption) -> AuditRecord:
     )
     row.at.FromMicroseconds(given.at)
     body = row.SerializeToString(deterministic=True)
-    return AuditRecord(row.request_id, "", AuditAct.CHANGE, given.at, "", "", body, ())
+    return AuditRecord(row.request_id, "", AuditAct.CHANGE, given.at, "", "", body, (), ActKey(METHOD, given.actor))
 
 
 def _read(epoch: str, body: bytes) -> Adoption:

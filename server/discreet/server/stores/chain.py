@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from discreet.server.ports import AuditRecord
+from discreet.server.ports_found import ActKey
 
 DOMAIN = b"discreet.audit.link.v1\0"
 DIGEST_BYTES = 32
 NO_PREV = bytes(DIGEST_BYTES)
 PLACE_BITS = 24
-"""Decisions of one transaction that can be told apart: 2**24. A writer can make 2**39 links."""
+"""Decisions, and rows, of one transaction that can be told apart: 2**24. A writer can make 2**39 links."""
 
 
 def digests_of(bodies: Iterable[bytes]) -> bytes:
@@ -64,6 +65,7 @@ class LinkRows:
     decisions: list[tuple[object, ...]] = field(default_factory=list)
     records: list[tuple[object, ...]] = field(default_factory=list)
     labels: list[tuple[object, ...]] = field(default_factory=list)
+    acts: list[tuple[object, ...]] = field(default_factory=list)
 
 
 def build_link(chain: Chain, records: Sequence[AuditRecord], at: int, seq: int) -> LinkRows:
@@ -76,6 +78,8 @@ def build_link(chain: Chain, records: Sequence[AuditRecord], at: int, seq: int) 
     place = n << PLACE_BITS
     for ordinal, row in enumerate(records):
         link.rows.append(_row(chain.writer, n, ordinal, row))
+        if row.found_by is not None:
+            link.acts.append(_act(chain.writer, n, ordinal, row, row.found_by))
         for key in row.decisions:
             cursor = (row.at, chain.writer, place)
             found_by = (row.tenant, n, ordinal, key.decision_id, row.principal_id, row.session_id)
@@ -100,3 +104,9 @@ def _row(writer: int, n: int, ordinal: int, record: AuditRecord) -> tuple[object
         record.session_id,
         record.body,
     )
+
+
+def _act(writer: int, n: int, ordinal: int, record: AuditRecord, key: ActKey) -> tuple[object, ...]:
+    cursor = (record.at, writer, (n << PLACE_BITS) + ordinal)
+    about = (key.record_id, key.version, key.ticket, key.subject_id)
+    return (*cursor, record.tenant, n, ordinal, record.act, key.method, key.actor, record.principal_id, *about)

@@ -230,6 +230,7 @@ def _parameters(jobs: Sequence[Job]) -> tuple[Jsonb, list[bytes], list[bytes]]:
                     [*key[:6], list(dict.fromkeys(key.record_ids)), list(dict.fromkeys(key.labels))]
                     for key in audit.decisions
                 ],
+                "found_by": audit.found_by,
                 "policy_revision": job.policy_revision,
                 "grants": job.grants,
                 "standing": job.standing,

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from discreet.policy.facts import Micros, RecordFacts
 from discreet.server.ports import Adoption, Change, NaturalKey
 from discreet.server.ports_authority import Look
-from discreet.server.ports_found import AuditFilter, AuditHit, ChainHead, ChainHeads, GrantRow
+from discreet.server.ports_found import ActFilter, ActHit, AuditFilter, AuditHit, ChainHead, ChainHeads, GrantRow
 from discreet.server.ports_policy import Pin, PolicyName, PolicyRow, Revision, ServerRow
-from discreet.server.stores import adoptions, policies, queries
+from discreet.server.stores import acts, adoptions, policies, queries
 from discreet.server.stores.looking import SqlLook
 from discreet.server.stores.writers import unnamed_heads
 
@@ -70,6 +70,10 @@ class Reading(ABC):
     ) -> list[AuditHit]:
         """Decisions that match, newest first, before the cursor."""
         return await self._query(lambda connection: queries.find_decisions(connection, wanted, before, limit))
+
+    async def find_acts(self, wanted: ActFilter, before: tuple[int, int, int] | None, limit: int) -> list[ActHit]:
+        """Rows without decisions that match, newest first, before the cursor."""
+        return await self._query(lambda connection: acts.find_acts(connection, wanted, before, limit))
 
     async def chain_heads(self) -> ChainHeads:
         """The ends of the audit chain that no link names, with the epoch and the database's clock."""

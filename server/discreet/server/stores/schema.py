@@ -12,9 +12,9 @@ from discreet.policy.facts import Micros
 from discreet.server.ports import StoreError
 from discreet.server.stores import tables
 
-SCHEMA = "0004"
+SCHEMA = "0005"
 """The schema that this code reads and writes: the last migration."""
-OLDER: frozenset[str] = frozenset({"0001", "0002", "0003"})
+OLDER: frozenset[str] = frozenset({"0001", "0002", "0003", "0004"})
 """Schemas that the migrations can upgrade."""
 RECEIPT_KEY_LIFE_US = 90 * 86_400_000_000
 """A store that is opened with an older key than this signs with a new one from then on."""

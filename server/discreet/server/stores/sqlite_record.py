@@ -51,6 +51,7 @@ _ROW = _insert(tables.audit_row)
 _DECISION = _insert(tables.audit_decision)
 _RECORD = _insert(tables.audit_decision_record)
 _LABEL = _insert(tables.audit_decision_label)
+_ACT = _insert(tables.audit_act)
 
 
 class Recorder:
@@ -165,6 +166,7 @@ class Recorder:
         connection.executemany(_DECISION, link.decisions)
         connection.executemany(_RECORD, link.records)
         connection.executemany(_LABEL, link.labels)
+        connection.executemany(_ACT, link.acts)
 
 
 def ledger_row(job: Job, entry: LedgerEntry, recorded: Recorded, writer: int, n: int) -> tuple[object, ...]:

@@ -293,6 +293,41 @@ audit_decision_label = Table(
     sqlite_with_rowid=False,
 )
 
+audit_act = Table(
+    "audit_act",
+    metadata,
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("writer", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("tenant", Id, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("act", SmallInteger, nullable=False),
+    Column("method", Id, nullable=False),
+    Column("actor", Id, nullable=False),
+    Column("principal_id", Id, nullable=False),
+    Column("record_id", Id, nullable=False),
+    Column("version", Id, nullable=False),
+    Column("ticket", Id, nullable=False),
+    Column("subject_id", Id, nullable=False),
+    Index("audit_act_tenant", "tenant", "at", "writer", "place"),
+    *(
+        Index(
+            f"audit_act_{name}",
+            name,
+            "tenant",
+            "at",
+            "writer",
+            "place",
+            sqlite_where=text(f"{name} <> ''"),
+            postgresql_where=text(f"{name} <> ''"),
+        )
+        for name in ("method", "actor", "principal_id", "record_id", "ticket", "subject_id")
+    ),
+    sqlite_with_rowid=False,
+)
+"""The columns by which rows that hold no decision are found: changes, refusals, shown reports. Cursor as above."""
+
 RECORDING_INSERTS = (
     frozenset(
         table.name
@@ -305,6 +340,7 @@ RECORDING_INSERTS = (
             audit_decision,
             audit_decision_record,
             audit_decision_label,
+            audit_act,
         )
     )
     | tables_policy.RECORDING_INSERTS

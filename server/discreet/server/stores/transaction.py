@@ -76,6 +76,7 @@ class Transaction:
             ("audit_decision", link.decisions),
             ("audit_decision_record", link.records),
             ("audit_decision_label", link.labels),
+            ("audit_act", link.acts),
         ):
             names = [column.name for column in metadata.tables[name].columns]
             self.insert(name, [dict(zip(names, row, strict=True)) for row in rows])
