@@ -104,6 +104,15 @@ async def test_an_act_says_who_did_what_to_what_and_why(day: Running) -> None:
     assert "Suspend is for operator" in refused.change.detail
 
 
+async def test_a_decision_says_whether_its_entry_was_reported_as_shown(day: Running) -> None:
+    """F11: as it stands when it is asked, in a list and explained; an entry that nobody reported was only released."""
+    await day.lines.agent.commit(commit(segment("s2"), answer_id="answer-2"))
+    found = await day.lines.auditor.decisions(tenant=TENANT)
+    assert [(one.decision.segment_id, one.confirmed) for one in found] == [("s2", False), ("s1", True)]
+    request = audit_pb2.ExplainRequest(decision_id=found[1].decision.decision_id)
+    assert (await answer(day.lines.auditor, request, audit_pb2.ExplainResponse)).decision.confirmed
+
+
 async def test_pages_hold_each_act_once(day: Running) -> None:
     """AUD-04: the acts of one batch have one time; pages of two lose none and repeat none, while more arrive."""
     await day.lines.collector.put(*(document(f"handbook/p{number}") for number in range(7)))

@@ -738,6 +738,7 @@ class DecisionRecord(_message.Message):
     POLICY_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
+    CONFIRMED_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The call's id."""
     tenant: _builtins.str
@@ -754,6 +755,8 @@ class DecisionRecord(_message.Message):
     """As the CommitRequest gave it; empty for checks."""
     token: _builtins.str
     """The state of index and policy that was read; empty where none could be."""
+    confirmed: _builtins.bool
+    """The decision names a ledger entry, and by now that one was reported as shown."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When it was decided."""
@@ -785,10 +788,11 @@ class DecisionRecord(_message.Message):
         policy: _common_pb2.PolicyRevision | None = ...,
         token: _builtins.str = ...,
         decision: Global___AuditDecision | None = ...,
+        confirmed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "caller", b"caller", "decision", b"decision", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "decision", b"decision", "moment", b"moment", "policy", b"policy", "principal_id", b"principal_id", "request_id", b"request_id", "session_id", b"session_id", "tenant", b"tenant", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "answer_id", b"answer_id", "at", b"at", "caller", b"caller", "confirmed", b"confirmed", "decision", b"decision", "moment", b"moment", "policy", b"policy", "principal_id", b"principal_id", "request_id", b"request_id", "session_id", b"session_id", "tenant", b"tenant", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

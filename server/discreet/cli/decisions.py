@@ -30,6 +30,42 @@ def decision_row(item: DecisionRecord) -> "list[Text | str]":
     ]
 
 
+def decision_line(item: DecisionRecord) -> str:
+    """One decision on one line."""
+    decision = item.decision
+    moment, verdict = word(Moment.DESCRIPTOR, item.moment) or "", word(Verdict.DESCRIPTOR, decision.verdict) or ""
+    when = format_micros(item.at.ToMicroseconds())
+    said = f"{item.principal_id} at {moment}, segment {decision.segment_id}: {why(item)}"
+    return f"{when} {verdict} {said} (decision {decision.decision_id})"
+
+
+SHEET = ("at", "decision_id", "verdict", "reason", "told", "rule", "moment", "principal_id", "session_id", "segment_id",
+         "records", "policy_revision", "ledger_id", "caller", "tenant", "request_id")  # fmt: skip
+
+
+def decision_cells(item: DecisionRecord) -> list[str]:
+    """The cells of one decision under `SHEET`."""
+    decision = item.decision
+    return [
+        format_micros(item.at.ToMicroseconds()),
+        decision.decision_id,
+        word(Verdict.DESCRIPTOR, decision.verdict) or "",
+        word(Reason.DESCRIPTOR, decision.reason) or "",
+        word(Reason.DESCRIPTOR, decision.reader_reason) or "",
+        decision.rule,
+        word(Moment.DESCRIPTOR, item.moment) or "",
+        item.principal_id,
+        item.session_id,
+        decision.segment_id,
+        "; ".join(f"{binding.record_id} {binding.version}" for binding in decision.bindings),
+        str(item.policy.number or ""),
+        decision.ledger_id,
+        item.caller.name,
+        item.tenant,
+        item.request_id,
+    ]
+
+
 def why(item: DecisionRecord) -> str:
     """The cause, and the rule where one decided."""
     rule = f"rule {item.decision.rule}" if item.decision.rule else ""

@@ -18,6 +18,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 OUTPUTS = ("pretty", "json", "jsonl")
+SHEETS = (*OUTPUTS, "csv")
+"""Of commands that list what an auditor takes into a spreadsheet."""
 LOCALES = ("en", "zh-Hans")
 DEADLINE_S = 10.0
 _KEY = "discreet.settings"
@@ -84,12 +86,17 @@ def shared_options(command: Callable[P, R]) -> Callable[P, R]:
     return _with_options(command, root=False)
 
 
+def listing_options(command: Callable[P, R]) -> Callable[P, R]:
+    """The command with the shared options, and CSV as a way to print."""
+    return _with_options(command, root=False, outputs=SHEETS)
+
+
 def shared_root_options(command: Callable[P, R]) -> Callable[P, R]:
     """The root with the shared options; here they may also come from the environment."""
     return _with_options(command, root=True)
 
 
-def _with_options(command: Callable[P, R], root: bool) -> Callable[P, R]:
+def _with_options(command: Callable[P, R], root: bool, outputs: tuple[str, ...] = OUTPUTS) -> Callable[P, R]:
 
     def env(name: str) -> str | None:
         return f"DISCREET_{name}" if root else None
@@ -103,7 +110,7 @@ def _with_options(command: Callable[P, R], root: bool) -> Callable[P, R]:
                      expose_value=False, hidden=not root, help="Identity to call as (default: the role needed)."),
         click.option("--tenant", metavar="TENANT", envvar=env("TENANT"), callback=_store("tenant"), expose_value=False,
                      help="Tenant (default: the identity's only one)."),
-        click.option("-o", "--output", type=click.Choice(OUTPUTS), callback=_store("output"), expose_value=False,
+        click.option("-o", "--output", type=click.Choice(outputs), callback=_store("output"), expose_value=False,
                      help="How to print (default: pretty)."),
         click.option("--locale", type=click.Choice(LOCALES), callback=_store("locale"), expose_value=False,
                      hidden=not root, help="Language of the disclosure texts (default: en)."),

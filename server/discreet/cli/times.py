@@ -9,6 +9,9 @@ _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))", re.ASCII
 )
 _SPAN = re.compile(r"(\d{1,6})(s|m|h|d|w)", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAYS = {"today": 0, "yesterday": 1}
+_DAY_US = 86_400_000_000
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
@@ -62,6 +65,22 @@ def parse_moment_of_time(text: str, now_us: int) -> int:
         raise InputError(
             f"not a time: {text!r}", f"{WANTED}; or a span back such as 2h, or ahead such as +30d"
         ) from None
+
+
+def parse_past(text: str, now_us: int) -> int:
+    """As `parse_moment_of_time`, or a day (`today`, `yesterday`, `2026-01-31`): its begin, 00:00 UTC.
+
+    >>> format_micros(parse_past("yesterday", parse_rfc3339("2026-03-01T09:30:00Z")))
+    '2026-02-28T00:00:00Z'
+    """
+    if text in _DAYS:
+        return _known((now_us // _DAY_US - _DAYS[text]) * _DAY_US)
+    if _DATE.fullmatch(text):
+        return parse_rfc3339(f"{text}T00:00:00Z")
+    try:
+        return parse_moment_of_time(text, now_us)
+    except InputError as error:
+        raise InputError(error.message, f"{error.hint}; or a day in UTC: today, yesterday or 2026-01-31") from None
 
 
 def _known(micros: int) -> int:

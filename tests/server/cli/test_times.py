@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.cli.errors import InputError
-from discreet.cli.times import format_micros, parse_moment_of_time, parse_rfc3339, parse_span
+from discreet.cli.times import format_micros, parse_moment_of_time, parse_past, parse_rfc3339, parse_span
 
 # Naive on purpose: the offset is the other argument.
 FIRST, LAST = datetime.fromisoformat("0001-01-02"), datetime.fromisoformat("9999-12-30")
@@ -77,3 +77,26 @@ def test_a_time_that_no_message_can_hold_is_refused(text: str) -> None:
     """TIM-01: neither a span nor an offset leads out of the years that can be written."""
     with pytest.raises(InputError, match="not a time"):
         parse_moment_of_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("today", "2023-11-14T00:00:00Z"),
+        ("yesterday", "2023-11-13T00:00:00Z"),
+        ("2023-11-01", "2023-11-01T00:00:00Z"),
+        ("now", "2023-11-14T22:13:20Z"),
+        ("2h", "2023-11-14T20:13:20Z"),
+        ("2023-11-01T01:00:00+01:00", "2023-11-01T00:00:00Z"),
+    ],
+)
+def test_what_lies_behind_may_be_named_by_its_day(text: str, found: str) -> None:
+    """F7: days begin in UTC, as all that is printed stands in UTC; whatever the machine's time zone."""
+    assert format_micros(parse_past(text, NOW)) == found
+
+
+@pytest.mark.parametrize("text", ["2023-02-30", "tomorrow", "Today", "2023-11", "٢٠٢٥-06-01", ""])
+def test_tim_01_what_is_no_day_is_refused_with_what_is(text: str) -> None:
+    """TIM-01: the hint names the forms that are read."""
+    with pytest.raises(InputError):
+        parse_past(text, NOW)

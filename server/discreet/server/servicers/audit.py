@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from discreet.policy.codec import Malformed
@@ -20,7 +20,7 @@ from discreet.server.policies.aside import aside
 from discreet.server.policies.compile import compile_row
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Store
-from discreet.server.ports_authority import Released
+from discreet.server.ports_authority import Look, Released
 from discreet.server.ports_found import ActFilter, AuditFilter, AuditHit
 from discreet.server.servicers import fields
 from discreet.server.servicers.explaining import lines_of
@@ -49,8 +49,10 @@ class Auditing:
         before = _before(request)
         found = await self._within(call, self._store.find_decisions(wanted, before, size + 1))
         more = len(found) > size
+        decisions = [_record(hit)[1] for hit in found[:size]]
+        await self._within(call, self._confirm(decisions))
         return pb.QueryDecisionsResponse(
-            decisions=[_record(hit)[1] for hit in found[:size]],
+            decisions=decisions,
             next_page_token=page_token(request, found[size - 1].position) if more else "",
         )
 
@@ -80,6 +82,7 @@ class Auditing:
         named = bool(record.decision.rule or record.decision.observed_rules)
         snapshot = await self._within(call, self._snapshot(row.policy.number)) if named else None
         released = await self._within(call, self._released(row.tenant, record.decision.ledger_id))
+        record.confirmed = released is not None and released.confirmed
         return pb.ExplainResponse(
             decision=record,
             facts=row.facts,
@@ -99,6 +102,23 @@ class Auditing:
             at=stamp_of(found.at),
             heads=[pb.ChainHead(writer=one.writer, link=one.link, hash=one.hash) for one in found.heads],
         )
+
+    async def _confirm(self, decisions: Sequence[pb.DecisionRecord]) -> None:
+        """Says of each decision that names a ledger entry whether that one was reported as shown, all in one look."""
+        named: dict[str, set[str]] = {}
+        for one in decisions:
+            if one.decision.ledger_id:
+                named.setdefault(one.tenant, set()).add(one.decision.ledger_id)
+        if not named:
+            return
+
+        def look(at: Look) -> set[tuple[str, str]]:
+            found = ((tenant, at.released(tenant, sorted(ids))) for tenant, ids in named.items())
+            return {(tenant, name) for tenant, entries in found for name, one in entries.items() if one.confirmed}
+
+        confirmed = await self._store.look(look)
+        for one in decisions:
+            one.confirmed = (one.tenant, one.decision.ledger_id) in confirmed
 
     async def _released(self, tenant: str, ledger_id: str) -> Released | None:
         """The entry that a decision made or was about, as it stands now."""
