@@ -120,7 +120,7 @@ DAMAGE: Sequence[tuple[str, Sequence[str]]] = (
     ("the audit chain is broken", ["UPDATE audit_link SET heads = '[]' WHERE n = 1 AND heads <> ''"]),
     ("the audit chain is broken", ["UPDATE audit_writer SET name = 'x' WHERE writer = " + FIRST]),
     (
-        "is missing: decisions of it are there",
+        "is missing: what its rows are found by is there",
         ["DELETE FROM audit_row WHERE writer = " + FIRST, "DELETE FROM audit_link WHERE writer = " + FIRST],
     ),
     ("rows that say they are of it are there", [f"DELETE FROM audit_link WHERE writer = {FIRST} AND n = 3"]),

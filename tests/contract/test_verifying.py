@@ -106,7 +106,7 @@ TAMPERED: dict[str, tuple[tuple[str, ...], list[str]]] = {
     ),
     "a link is missing": (
         (f"DELETE FROM audit_row WHERE {WHERE}", f"DELETE FROM audit_link WHERE {WHERE}"),
-        ["link 2 of writer {w} is missing: decisions of it are there"],
+        ["link 2 of writer {w} is missing: what its rows are found by is there"],
     ),
     "a link is missing and its rows are there": (
         (f"DELETE FROM audit_link WHERE {WHERE}",),
@@ -133,7 +133,7 @@ TAMPERED: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "the end of a chain is missing and its decisions are there": (
         tuple(f"DELETE FROM {name} WHERE writer = {{w}} AND n = 4" for name in ("audit_row", "audit_link")),
         [
-            "link 4 of writer {w} is missing: decisions of it are there",
+            "link 4 of writer {w} is missing: what its rows are found by is there",
             "link 4 of writer {w} is missing: an export names it",
         ],
     ),

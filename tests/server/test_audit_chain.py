@@ -66,10 +66,12 @@ async def test_heads_are_exported_and_found_again(running: Running, tmp_path: Pa
 
 HIDDEN = {
     "a verdict": ("UPDATE audit_decision SET verdict = 2 WHERE verdict = 1", "verdict"),
-    "a person": ("UPDATE audit_decision SET principal_id = 'nobody'", "a decision's call"),
+    "a person": ("UPDATE audit_decision SET principal_id = 'nobody'", "principal_id"),
     "a session of a row": ("UPDATE audit_row SET session_id = 'other' WHERE act = 1", "session_id"),
     "a tenant of a row": ("UPDATE audit_row SET tenant = 'other' WHERE act = 3", "tenant"),
-    "a decision taken away": ("DELETE FROM audit_decision WHERE moment = 2", "0 of 1 decisions"),
+    "a decision taken away": ("DELETE FROM audit_decision WHERE moment = 2", "0 of 1 decisions, 0 acts"),
+    "an act taken away": ("DELETE FROM audit_act WHERE method = 'PutDocuments'", "0 of 0 decisions, 0 acts"),
+    "an act's actor": ("UPDATE audit_act SET actor = 'who'", "actor"),
     "a change's person": ("UPDATE audit_row SET principal_id = 'who' WHERE act = 3", "principal_id"),
 }
 """What hides a row from whoever asks, though its bytes are whole; and the word that names it."""

@@ -23,7 +23,7 @@ STREAMED = {"yield_per": 500}
 """Rows are read so many at a time: an audit need not fit into memory."""
 SHOWN_MAX = 3
 """So many findings are named; `discreet audit verify` names all."""
-LEFT = "decisions of it are there"
+LEFT = "what its rows are found by is there"
 REMEDY = (
     "the audit was altered past Discreet, or the disk is at fault: keep this copy, and run `discreet audit verify`"
     " with the heads that were exported"
