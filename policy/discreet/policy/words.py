@@ -128,6 +128,7 @@ class AuditAct(Word):
     CHANGE = 3
     REFUSED = 4
     SHOWN = 5
+    READ = 6
 
 
 class OrderKind(Word):

@@ -43,6 +43,10 @@ class _AuditActEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditAct.Val
     """A call, or an input of a registration, that was refused for its rights: method, role, tenant, label."""
     AUDIT_ACT_SHOWN: _AuditAct.ValueType  # 5
     """Segments were reported as shown: `change` names the method, `shown_ledger_ids` the entries that came to be confirmed."""
+    AUDIT_ACT_READ: _AuditAct.ValueType  # 6
+    """The audit was asked: `change` names the method, what it was asked about, and in `detail` the other filters and how much
+    was found. Written before the answer leaves; without it there is none.
+    """
 
 class AuditAct(_AuditAct, metaclass=_AuditActEnumTypeWrapper):
     """What kind of act an audit row records."""
@@ -61,6 +65,10 @@ AUDIT_ACT_REFUSED: AuditAct.ValueType  # 4
 """A call, or an input of a registration, that was refused for its rights: method, role, tenant, label."""
 AUDIT_ACT_SHOWN: AuditAct.ValueType  # 5
 """Segments were reported as shown: `change` names the method, `shown_ledger_ids` the entries that came to be confirmed."""
+AUDIT_ACT_READ: AuditAct.ValueType  # 6
+"""The audit was asked: `change` names the method, what it was asked about, and in `detail` the other filters and how much
+was found. Written before the answer leaves; without it there is none.
+"""
 Global___AuditAct: _TypeAlias = AuditAct  # noqa: Y015
 
 @_typing.final
@@ -584,7 +592,7 @@ Global___GateStep: _TypeAlias = GateStep  # noqa: Y015
 
 @_typing.final
 class AuditChange(_message.Message):
-    """A change of the index, of grants or of the policy, or a refusal."""
+    """A change of the index, of grants or of the policy, a refusal, a report, or a read of the audit."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -936,21 +944,23 @@ class QueryActsRequest(_message.Message):
     refused before its tenant was known) is found only without it, by who is entitled to every tenant.
     """
     act: Global___AuditAct.ValueType
-    """CHANGE, REFUSED or SHOWN. Unspecified: any of them."""
+    """CHANGE, REFUSED, SHOWN or READ. Unspecified: any of them but READ."""
     method: _builtins.str
     """The method, for example "Suspend", "RevokeRetention" or "PublishPolicy". Exact text; up to 128 bytes."""
     actor: _builtins.str
     """Who was on the line: the identity's name in the server's configuration. Exact text; up to 128 bytes."""
     principal_id: _builtins.str
-    """Whose grants were changed, or to whom segments were shown. Exact text."""
+    """Whose grants were changed, to whom segments were shown, or whom a read asked about. Exact text."""
     record_id: _builtins.str
-    """The record that was changed. Exact text."""
+    """The record that was changed or asked about. Exact text."""
     version: _builtins.str
     """Its version; only with `record_id`. Empty: any."""
     ticket: _builtins.str
     """The ticket that asked for it. Exact text; up to 128 bytes."""
     subject_id: _builtins.str
-    """What was made, ended or settled: a purge order, hold, freeze, tombstone or approval. Up to 128 bytes."""
+    """What was made, ended or settled: a purge order, hold, freeze, tombstone or approval; of a read, the decision that was
+    explained or the subject asked about. Up to 128 bytes.
+    """
     page_size: _builtins.int
     """1 to 1,000; 0: 100."""
     page_token: _builtins.str
@@ -1008,7 +1018,7 @@ class ActRecord(_message.Message):
     tenant: _builtins.str
     """The tenant that the call was for. Empty: it was for none, or refused before it was known."""
     act: Global___AuditAct.ValueType
-    """CHANGE, REFUSED or SHOWN."""
+    """CHANGE, REFUSED, SHOWN or READ."""
     instance: _builtins.str
     """The server process that answered."""
     session_id: _builtins.str

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class AuditServiceStub:
-    """Asked by auditors. All answer from the stored rows and from nothing else.
+    """Asked by auditors. All answer from the stored rows and from nothing else. Each read is a row itself (READ); where that one
+    cannot be written the call ends with UNAVAILABLE and nothing is told.
     """
 
     def __init__(self, channel):
@@ -58,7 +59,8 @@ class AuditServiceStub:
 
 
 class AuditServiceServicer:
-    """Asked by auditors. All answer from the stored rows and from nothing else.
+    """Asked by auditors. All answer from the stored rows and from nothing else. Each read is a row itself (READ); where that one
+    cannot be written the call ends with UNAVAILABLE and nothing is told.
     """
 
     def QueryDecisions(self, request, context):
@@ -123,7 +125,8 @@ def add_AuditServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
-    """Asked by auditors. All answer from the stored rows and from nothing else.
+    """Asked by auditors. All answer from the stored rows and from nothing else. Each read is a row itself (READ); where that one
+    cannot be written the call ends with UNAVAILABLE and nothing is told.
     """
 
     @staticmethod

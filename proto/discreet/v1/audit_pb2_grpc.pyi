@@ -27,7 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AuditServiceStub:
-    """Asked by auditors. All answer from the stored rows and from nothing else."""
+    """Asked by auditors. All answer from the stored rows and from nothing else. Each read is a row itself (READ); where that one
+    cannot be written the call ends with UNAVAILABLE and nothing is told.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -48,7 +50,9 @@ class AuditServiceStub:
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
-    """Asked by auditors. All answer from the stored rows and from nothing else."""
+    """Asked by auditors. All answer from the stored rows and from nothing else. Each read is a row itself (READ); where that one
+    cannot be written the call ends with UNAVAILABLE and nothing is told.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     QueryDecisions: _aio.UnaryUnaryMultiCallable[_audit_pb2.QueryDecisionsRequest, _audit_pb2.QueryDecisionsResponse]  # type: ignore[assignment]
@@ -65,7 +69,9 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Asked by auditors. All answer from the stored rows and from nothing else."""
+    """Asked by auditors. All answer from the stored rows and from nothing else. Each read is a row itself (READ); where that one
+    cannot be written the call ends with UNAVAILABLE and nothing is told.
+    """
 
     @_abc_1.abstractmethod
     def QueryDecisions(

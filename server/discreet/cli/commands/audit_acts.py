@@ -8,15 +8,18 @@ _EPILOG = """\b
 Examples:
   discreet --tenant marlowe audit acts --method Suspend --since yesterday
   discreet --tenant marlowe audit acts --record pep-0020 --version 33
+  discreet --tenant marlowe audit acts --act READ --principal ana
   discreet audit acts --actor olga --since 2026-01-01 --until 2026-02-01 -o csv
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--act", default="", metavar="CHANGE|REFUSED|SHOWN", help="Of this kind.")
+@click.option("--act", default="", metavar="CHANGE|REFUSED|SHOWN|READ", help="Of this kind (default: any but READ).")
 @click.option("--method", default="", metavar="METHOD", help="By this method, for example RevokeRetention.")
 @click.option("--actor", default="", metavar="NAME", help="By this identity, as the server's configuration names it.")
-@click.option("--principal", default="", metavar="PRINCIPAL_ID", help="On this principal's grants, or shown to it.")
+@click.option(
+    "--principal", default="", metavar="PRINCIPAL_ID", help="On this principal's grants, shown to it, or read of it."
+)
 @click.option("--record", default="", metavar="RECORD_ID", help="On this record.")
 @click.option("--version", default="", metavar="VERSION", help="On this version of it.")
 @click.option("--ticket", default="", metavar="TICKET", help="Asked for by this ticket.")

@@ -23,6 +23,7 @@ from discreet.server.ports import Store
 from discreet.server.ports_authority import Look, Released
 from discreet.server.ports_found import ActFilter, AuditFilter, AuditHit
 from discreet.server.servicers import fields
+from discreet.server.servicers.audit_reads import Reads
 from discreet.server.servicers.explaining import lines_of
 from discreet.server.servicers.paging import cursor_of, page_token
 from discreet.v1 import audit_pb2 as pb
@@ -30,15 +31,18 @@ from discreet.v1 import audit_pb2 as pb
 T = TypeVar("T")
 
 RULE_BYTES_MAX = 256
-_ACTS = (AuditAct.CHANGE, AuditAct.REFUSED, AuditAct.SHOWN)
+_ACTS = (AuditAct.CHANGE, AuditAct.REFUSED, AuditAct.SHOWN, AuditAct.READ)
 """What QueryActs finds."""
+_UNASKED = tuple(act.value for act in _ACTS if act is not AuditAct.READ)
+"""What it finds unless it is told: else the newest acts would soon be the auditors' own."""
 
 
 class Auditing:
     """Answers AuditService."""
 
-    def __init__(self, store: Store, policies: Policies, timeout_s: float) -> None:
+    def __init__(self, store: Store, policies: Policies, reads: Reads, timeout_s: float) -> None:
         self._store = store
+        self._reads = reads
         self._policies = policies
         self._timeout_s = timeout_s
 
@@ -51,6 +55,7 @@ class Auditing:
         more = len(found) > size
         decisions = [_record(hit)[1] for hit in found[:size]]
         await self._within(call, self._confirm(decisions))
+        await self._reads.put(call, request, f"found {len(decisions)}")
         return pb.QueryDecisionsResponse(
             decisions=decisions,
             next_page_token=page_token(request, found[size - 1].position) if more else "",
@@ -63,8 +68,10 @@ class Auditing:
         before = _before(request)
         found = await self._within(call, self._store.find_acts(wanted, before, size + 1))
         more = len(found) > size
+        acts = [_act(hit.body) for hit in found[:size]]
+        await self._reads.put(call, request, f"found {len(acts)}")
         return pb.QueryActsResponse(
-            acts=[_act(hit.body) for hit in found[:size]],
+            acts=acts,
             next_page_token=page_token(request, found[size - 1].position) if more else "",
         )
 
@@ -77,12 +84,14 @@ class Auditing:
         wanted = AuditFilter(tenants=tenants, decision_id=request.decision_id)
         found = await self._within(call, self._store.find_decisions(wanted, None, 1))
         if not found:
+            await self._reads.put(call, request, "found none")
             raise NotFound("decision_id: there is no such decision in the tenants of this identity")
         row, record = _record(found[0])
         named = bool(record.decision.rule or record.decision.observed_rules)
         snapshot = await self._within(call, self._snapshot(row.policy.number)) if named else None
         released = await self._within(call, self._released(row.tenant, record.decision.ledger_id))
         record.confirmed = released is not None and released.confirmed
+        await self._reads.put(call, request, "found it")
         return pb.ExplainResponse(
             decision=record,
             facts=row.facts,
@@ -184,7 +193,7 @@ def _act_filter(call: Call, request: pb.QueryActsRequest) -> ActFilter:
         raise Malformed("version", "stands without record_id", "name the record too")
     return ActFilter(
         tenants=tenants_of(call.caller, request.tenant),
-        acts=(int(request.act),) if request.act else (),
+        acts=(int(request.act),) if request.act else _UNASKED,
         method=fields.optional_text(request.method, "method", SHORT_BYTES_MAX),
         actor=fields.optional_text(request.actor, "actor", SHORT_BYTES_MAX),
         principal_id=fields.principal(request.principal_id, "principal_id") if request.principal_id else "",

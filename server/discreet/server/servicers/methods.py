@@ -15,6 +15,7 @@ from discreet.server.ports_cache import BundleCache
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.asking import Asking
 from discreet.server.servicers.audit import Auditing
+from discreet.server.servicers.audit_reads import Reads
 from discreet.server.servicers.authority.wiring import authority_methods
 from discreet.server.servicers.check import Checking
 from discreet.server.servicers.commit import Committing
@@ -65,7 +66,7 @@ class Methods:
             **authority_methods(transacting, policies, config.approve_by_two),
             **self.purging.unary,
             **policy_methods(transacting, policies, instance),
-            **_audit(Auditing(store, policies, timeout_s)),
+            **_audit(Auditing(store, policies, Reads(instance, clock.wall, self.asking.record), timeout_s)),
             **_server(info, Servers(fleet.waiting, reader.heads, timeout_s)),
         }
         self.streams: Mapping[str, StreamMethod] = {
