@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from discreet.policy.facts import FactIds, Facts, Micros, RecordFacts
-from discreet.server.ports import Adoption, Change, Head, Job, JobOutcome, NaturalKey, Store, Work
+from discreet.server.ports import Adoption, AuditRecord, Change, Head, Job, JobOutcome, NaturalKey, Store, Work
 from discreet.server.ports_authority import Look
 from discreet.server.ports_found import ActFilter, ActHit, AuditFilter, AuditHit, ChainHeads, GrantRow
 from discreet.server.ports_policy import Beat, Pin, PolicyName, PolicyRow, Revision, ServerRow
@@ -79,6 +79,13 @@ class FaultyStore:
         found = await self._inside.record(jobs)
         if "record" in self.after:
             raise self.after["record"]
+        return found
+
+    async def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int:
+        await self._pass("drain")
+        found = await self._inside.drain(name, first, records)
+        if "drain" in self.after:
+            raise self.after["drain"]
         return found
 
     async def change(self, work: Callable[[Work], T]) -> T:

@@ -355,6 +355,14 @@ class Store(PolicyStore, Protocol):
         """
         ...
 
+    async def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int:
+        """Records rows of a spool file, in one link of a chain of the file's own; `first`: the first one's number.
+
+        Returns how many of the file's rows are recorded then; those that were before are left out. Ask again after any
+        StoreError.
+        """
+        ...
+
     async def change(self, work: Callable[[Work], T]) -> T:
         """Runs `work` in one index transaction; an exception rolls everything back and is raised."""
         ...

@@ -14,12 +14,13 @@ import psycopg
 import sqlalchemy as sa
 
 from discreet.policy.facts import FactIds, Facts, Micros
-from discreet.server.ports import Head, Job, JobOutcome, StoreError, Work
+from discreet.server.ports import AuditRecord, Head, Job, JobOutcome, StoreError, Work
 from discreet.server.ports_policy import Beat
 from discreet.server.stores.chain import Chain
 from discreet.server.stores.policies import BEAT, BEAT_COLUMNS, beat_values
 from discreet.server.stores.postgres_change import Changing
 from discreet.server.stores.postgres_connect import Address, Kind, cause, parse_address, plain
+from discreet.server.stores.postgres_drain import drain, enrol_file
 from discreet.server.stores.postgres_fetch import read_facts
 from discreet.server.stores.postgres_lane import Lane
 from discreet.server.stores.postgres_lines import Lines
@@ -75,6 +76,7 @@ class PostgresStore(Reading):
         await parts.head_line.close()
         await parts.facts.close()
         await parts.beats.close()
+        await parts.drains.close()
         await asyncio.to_thread(parts.close_threads)
 
     async def head(self) -> Head:
@@ -97,6 +99,17 @@ class PostgresStore(Reading):
         parts = self._open()
         return await asyncio.get_running_loop().run_in_executor(parts.changer, parts.changing.run, work)
 
+    async def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int:
+        """Records those rows of a spool file that are not recorded yet."""
+        parts = self._open()
+        found = await parts.drains.run(lambda connection: drain(connection, name, first, records))
+        if found is None:
+            await asyncio.to_thread(enrol_file, parts.address, name)
+            found = await parts.drains.run(lambda connection: drain(connection, name, first, records))
+        if found is None:
+            raise StoreError("the writer of a spool file is missing")
+        return found
+
     async def beat(self, beat: Beat) -> bool:
         """Writes what a server tells of itself; False where another live one has its name."""
         return await self._open().beats.run(lambda connection: _beat(connection, beat))
@@ -117,10 +130,12 @@ class PostgresStore(Reading):
 class _Parts(NamedTuple):
     """What an open store is made of."""
 
+    address: Address
     head: SharedRead[Head]
     head_line: Lines
     facts: Lines
     beats: Lines
+    drains: Lines
     groups: tuple[Group, Group]
     lanes: tuple[Lane, Lane]
     changing: Changing
@@ -140,10 +155,12 @@ def _build(address: Address, chains: Sequence[Chain]) -> _Parts:
     head_line = Lines(address, Kind.READER, 1)
     groups = (Group(address, chains[0]), Group(address, chains[1]))
     return _Parts(
+        address=address,
         head=SharedRead(lambda: head_line.run(_read_head)),
         head_line=head_line,
         facts=Lines(address, Kind.READER, FETCHING),
         beats=Lines(address, Kind.RECORDER, 1),
+        drains=Lines(address, Kind.RECORDER, 1),
         groups=groups,
         lanes=(Lane(groups[0].record), Lane(groups[1].record)),
         changing=Changing(address, chains[2]),

@@ -121,10 +121,10 @@ class Group:
         chain = self._chain
         link = (chain.writer, chain.name, chain.n + 1, chain.prev, chain.heads_of_next())
         ordered = any(job.entries for job in jobs)
-        values = (*link, ordered, *_parameters(jobs))
+        values = (*link, ordered, *parameters(jobs))
         self._doubt = True
         try:
-            row = await answer_within(ANSWER_TIMEOUT_S, connection, _ask(connection, values))
+            row = await answer_within(ANSWER_TIMEOUT_S, connection, ask(connection, values))
         except (psycopg.Error, TimeoutError) as error:
             if isinstance(error, TimeoutError) or connection.closed:
                 await connection.close()
@@ -182,7 +182,8 @@ class Group:
         return [_outcome(answer, told) for _, told in zip(jobs, answer["jobs"], strict=True)]
 
 
-async def _ask(connection: psycopg.AsyncConnection, values: Sequence[object]) -> tuple[Any, ...] | None:
+async def ask(connection: psycopg.AsyncConnection, values: Sequence[object]) -> tuple[Any, ...] | None:
+    """The answer of `discreet_record` to values in the order of its parameters."""
     return await (await connection.execute(_RECORD, values, binary=True)).fetchone()
 
 
@@ -198,7 +199,7 @@ def _outcome(answer: Mapping[str, Any], told: Mapping[str, Any]) -> JobOutcome:
     return Overtaken(head, told["policy"], told["grants"], told["expired"], records, told["standing"])
 
 
-def _parameters(jobs: Sequence[Job]) -> tuple[Jsonb, list[bytes], list[bytes]]:
+def parameters(jobs: Sequence[Job]) -> tuple[Jsonb, list[bytes], list[bytes]]:
     """The jobs as `discreet_record` takes them: JSON, the bodies by job, the segments by entry."""
     segments: list[bytes] = []
     shapes = []

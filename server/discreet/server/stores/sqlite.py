@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from discreet.policy.facts import FactIds, Facts, Micros
 from discreet.server.clock import SystemClock
 from discreet.server.ports import (
+    AuditRecord,
     Clock,
     Head,
     Job,
@@ -31,6 +32,7 @@ from discreet.server.stores.policies import BEAT, BEAT_COLUMNS, beat_values
 from discreet.server.stores.reading import Reading
 from discreet.server.stores.schema import prepare
 from discreet.server.stores.sqlite_connect import HEAD_BUSY_TIMEOUT_MS, alchemy, indexer, owner, reader, recorder
+from discreet.server.stores.sqlite_drain import drain, enrol_file
 from discreet.server.stores.sqlite_fetch import read_facts
 from discreet.server.stores.sqlite_files import FileLock, check_place, identity
 from discreet.server.stores.sqlite_record import AUTHORITY, Recorder
@@ -119,6 +121,16 @@ class SqliteStore(Reading):
         """Runs `work` in one index transaction."""
         return await self._writing().change(work)
 
+    async def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int:
+        """Records those rows of a spool file that are not recorded yet."""
+        found = await self._writing().drain(name, first, records)
+        if found is None:
+            await asyncio.to_thread(enrol_file, self._path, self._clock.wall, name)
+            found = await self._writing().drain(name, first, records)
+        if found is None:
+            raise StoreError("the writer of a spool file is missing")
+        return found
+
     async def beat(self, beat: Beat) -> bool:
         """Writes what a server tells of itself; False where another live one has its name."""
         return await self._writing().beat(beat)
@@ -180,6 +192,10 @@ class _Lanes:
         if link is not None:
             self._chain.moved(link)
         return result
+
+    def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int | None:
+        """Records rows of a spool file; None where it is not enrolled."""
+        return drain(self._recording, self._wall, name, first, records)
 
     def beat(self, beat: Beat) -> bool:
         """Writes what a server tells of itself; False where another live one has its name."""

@@ -124,7 +124,7 @@ class Recorder:
         if not written:
             return outcomes, None
         link = build_link(self._chain, written, now, head.seq if head.seq != began else 0)
-        self._write_link(link)
+        write_link(self._connection, link)
         return outcomes, link
 
     def _exists(self, job: Job) -> Exists | None:
@@ -159,14 +159,15 @@ class Recorder:
             roots = [(entry.ledger_id, entry.key.tenant, *ref, revision) for ref, revision in entry.bases]
             self._connection.executemany(_ROOT, roots)
 
-    def _write_link(self, link: LinkRows) -> None:
-        connection = self._connection
-        connection.execute(_LINK, link.link)
-        connection.executemany(_ROW, link.rows)
-        connection.executemany(_DECISION, link.decisions)
-        connection.executemany(_RECORD, link.records)
-        connection.executemany(_LABEL, link.labels)
-        connection.executemany(_ACT, link.acts)
+
+def write_link(connection: sqlite3.Connection, link: LinkRows) -> None:
+    """Writes a link and its rows, in the transaction of the connection."""
+    connection.execute(_LINK, link.link)
+    connection.executemany(_ROW, link.rows)
+    connection.executemany(_DECISION, link.decisions)
+    connection.executemany(_RECORD, link.records)
+    connection.executemany(_LABEL, link.labels)
+    connection.executemany(_ACT, link.acts)
 
 
 def ledger_row(job: Job, entry: LedgerEntry, recorded: Recorded, writer: int, n: int) -> tuple[object, ...]:

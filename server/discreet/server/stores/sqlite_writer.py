@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
-from discreet.server.ports import Job, JobOutcome, OutcomeUnknown, StoreError, Work
+from discreet.server.ports import AuditRecord, Job, JobOutcome, OutcomeUnknown, StoreError, Work
 from discreet.server.ports_policy import Beat
 
 A = TypeVar("A")
@@ -32,6 +32,10 @@ class Lanes(Protocol):
 
     def change(self, work: Callable[[Work], Any]) -> Any:
         """Runs an index change in a transaction of its own."""
+        ...
+
+    def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int | None:
+        """Records rows of a spool file in a transaction of their own."""
         ...
 
     def beat(self, beat: Beat) -> bool:
@@ -76,6 +80,10 @@ class WriterThread:
     async def change(self, work: Callable[[Work], T]) -> T:
         """What `work` returned, once its changes are durable."""
         return cast(T, await self._ran(lambda: self._lanes.change(work)))
+
+    async def drain(self, name: str, first: int, records: Sequence[AuditRecord]) -> int | None:
+        """How many rows of a spool file are recorded; None where it is not enrolled."""
+        return cast(int | None, await self._ran(lambda: self._lanes.drain(name, first, records), ordered=False))
 
     async def beat(self, beat: Beat) -> bool:
         """Whether it was written: see the port."""

@@ -34,6 +34,13 @@ def enrol(connection: sa.Connection, count: int, now: Micros) -> list[Chain]:
     return chains
 
 
+def enrol_named(connection: sa.Connection, name: str, now: Micros) -> None:
+    """A new writer of that name, whose first link names no heads. The caller holds the authority row."""
+    last = sa.select(sa.func.coalesce(sa.func.max(tables.audit_writer.c.writer), 0))
+    known = connection.execute(last).scalar_one()
+    connection.execute(sa.insert(tables.audit_writer).values(writer=known + 1, name=name, opened_at=now))
+
+
 def unnamed_heads(connection: sa.Connection) -> list[list[object]]:
     """The last head of every writer, but for those that an earlier writer's first link names at the same place."""
     link = tables.audit_link
