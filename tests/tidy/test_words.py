@@ -35,6 +35,7 @@ EDGES = {
     "server/discreet/server/wire/edge.py": 2,
     "server/discreet/server/policies/aside.py": 1,
     "server/discreet/server/servicers/stream.py": 1,
+    "server/discreet/server/spool/appending.py": 1,
     "server/discreet/server/stores/shared_read.py": 1,
     "server/discreet/server/stores/sqlite_writer.py": 1,
 }

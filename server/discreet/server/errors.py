@@ -34,6 +34,10 @@ class StoreRefused(StartRefused):
     """The database cannot be used."""
 
 
+class SpoolRefused(StartRefused):
+    """What an earlier server left in the audit spool cannot be taken over, or another server has it."""
+
+
 class InstanceTaken(StartRefused):
     """Another server of the database lives under the same name."""
 

@@ -91,7 +91,7 @@ def test_every_refused_start_ends_with_its_exit_code() -> None:
     ends = {kind.__name__: as_cli_error(kind("why")).exit_code.value for kind in _beneath(StartRefused)}
     assert ends == {
         "StartRefused": 5, "ConfigRefused": 2, "PolicyRefused": 3, "StoreRefused": 5, "ListenRefused": 5,
-        "InstanceTaken": 2,
+        "InstanceTaken": 2, "SpoolRefused": 5,
     }  # fmt: skip
 
 
