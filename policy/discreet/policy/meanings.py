@@ -26,7 +26,8 @@ _POLICY: Final[Mapping[str, Mapping[str, str]]] = {
         "parameters": "What differs between environments: name to declaration.",
     },
     "Audit": {
-        "checks": "`required`: the row of a check is durable first; `none`: checks leave none, commits always do.",
+        "checks": "`required`: the row of a check is in the database before its answer leaves; `spooled`: it is on the"
+        " server's disk, and in the database later; `none`: checks leave none. Commits always do.",
         "mask": "Attributes of principals whose values no audit row holds, at most 64; left out: none.",
     },
     "ParameterItem": {

@@ -219,6 +219,7 @@ class AuditMode(LowerWord):
 
     REQUIRED = 1
     NONE = 2
+    SPOOLED = 3
 
 
 class Role(LowerWord):

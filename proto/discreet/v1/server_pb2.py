@@ -26,15 +26,15 @@ from discreet.v1 import common_pb2 as discreet_dot_v1_dot_common__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x64iscreet/v1/server.proto\x12\x0b\x64iscreet.v1\x1a\x18\x64iscreet/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n\x14GetServerInfoRequest\"\x88\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x11\n\tapi_level\x18\x02 \x01(\r\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x13\n\x0b\x63\x61ller_name\x18\x04 \x01(\t\x12\x13\n\x0b\x63\x61ller_role\x18\x05 \x01(\t\x12\x0f\n\x07tenants\x18\x06 \x03(\t\"\x12\n\x10GetStatusRequest\"\xc0\x03\n\x11GetStatusResponse\x12\x10\n\x08instance\x18\x01 \x01(\t\x12\r\n\x05ready\x18\x02 \x01(\x08\x12\x10\n\x08problems\x18\x03 \x03(\t\x12+\n\x06policy\x18\x04 \x01(\x0b\x32\x1b.discreet.v1.PolicyRevision\x12\x35\n\x11policy_checked_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rpolicy_lag_ms\x18\x06 \x01(\x04\x12\x14\n\x0cpolicy_error\x18\x07 \x01(\t\x12\x1b\n\x13policy_error_commit\x18\x08 \x01(\t\x12\r\n\x05token\x18\t \x01(\t\x12\r\n\x05store\x18\n \x01(\t\x12\x12\n\naudit_mode\x18\x0b \x01(\t\x12.\n\nstarted_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x07servers\x18\r \x03(\x0b\x32\x18.discreet.v1.ServerState\x12\x15\n\rpolicy_pinned\x18\x0e \x01(\t\x12\r\n\x05\x63\x61\x63he\x18\x0f \x01(\t\x12\x17\n\x0f\x63\x61\x63he_silent_ms\x18\x10 \x01(\x04\"\xec\x02\n\x0bServerState\x12\x10\n\x08instance\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0c\n\x04live\x18\x03 \x01(\x08\x12\r\n\x05token\x18\x04 \x01(\t\x12+\n\x06policy\x18\x05 \x01(\x0b\x32\x1b.discreet.v1.PolicyRevision\x12\x13\n\x0b\x65nvironment\x18\x06 \x01(\t\x12\x15\n\rpolicy_lag_ms\x18\x07 \x01(\x04\x12\x0f\n\x07problem\x18\x08 \x01(\t\x12.\n\nstarted_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08lease_ms\x18\x0b \x01(\x04\x12\r\n\x05\x65nded\x18\x0c \x01(\x08\x12\x35\n\x0f\x61\x63knowledgement\x18\r \x01(\x0e\x32\x1c.discreet.v1.Acknowledgement\":\n\x15WaitForServersRequest\x12\r\n\x05token\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"g\n\x16WaitForServersResponse\x12\x0f\n\x07reached\x18\x01 \x01(\x08\x12)\n\x07servers\x18\x02 \x03(\x0b\x32\x18.discreet.v1.ServerState\x12\x11\n\twaited_ms\x18\x03 \x01(\x04*\x8d\x01\n\x0f\x41\x63knowledgement\x12\x1f\n\x1b\x41\x43KNOWLEDGEMENT_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41\x43KNOWLEDGEMENT_GIVEN\x10\x01\x12!\n\x1d\x41\x43KNOWLEDGEMENT_LEASE_RAN_OUT\x10\x02\x12\x1b\n\x17\x41\x43KNOWLEDGEMENT_PENDING\x10\x03\x32\x8e\x02\n\rServerService\x12V\n\rGetServerInfo\x12!.discreet.v1.GetServerInfoRequest\x1a\".discreet.v1.GetServerInfoResponse\x12J\n\tGetStatus\x12\x1d.discreet.v1.GetStatusRequest\x1a\x1e.discreet.v1.GetStatusResponse\x12Y\n\x0eWaitForServers\x12\".discreet.v1.WaitForServersRequest\x1a#.discreet.v1.WaitForServersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x64iscreet/v1/server.proto\x12\x0b\x64iscreet.v1\x1a\x18\x64iscreet/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n\x14GetServerInfoRequest\"\x88\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x11\n\tapi_level\x18\x02 \x01(\r\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x13\n\x0b\x63\x61ller_name\x18\x04 \x01(\t\x12\x13\n\x0b\x63\x61ller_role\x18\x05 \x01(\t\x12\x0f\n\x07tenants\x18\x06 \x03(\t\"\x12\n\x10GetStatusRequest\"\xb3\x04\n\x11GetStatusResponse\x12\x10\n\x08instance\x18\x01 \x01(\t\x12\r\n\x05ready\x18\x02 \x01(\x08\x12\x10\n\x08problems\x18\x03 \x03(\t\x12+\n\x06policy\x18\x04 \x01(\x0b\x32\x1b.discreet.v1.PolicyRevision\x12\x35\n\x11policy_checked_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rpolicy_lag_ms\x18\x06 \x01(\x04\x12\x14\n\x0cpolicy_error\x18\x07 \x01(\t\x12\x1b\n\x13policy_error_commit\x18\x08 \x01(\t\x12\r\n\x05token\x18\t \x01(\t\x12\r\n\x05store\x18\n \x01(\t\x12\x12\n\naudit_mode\x18\x0b \x01(\t\x12.\n\nstarted_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x07servers\x18\r \x03(\x0b\x32\x18.discreet.v1.ServerState\x12\x15\n\rpolicy_pinned\x18\x0e \x01(\t\x12\r\n\x05\x63\x61\x63he\x18\x0f \x01(\t\x12\x17\n\x0f\x63\x61\x63he_silent_ms\x18\x10 \x01(\x04\x12\x18\n\x10\x61udit_spool_rows\x18\x11 \x01(\x04\x12\x19\n\x11\x61udit_spool_bytes\x18\x12 \x01(\x04\x12\x1d\n\x15\x61udit_spool_oldest_ms\x18\x13 \x01(\x04\x12\x1d\n\x15\x61udit_spool_lost_rows\x18\x14 \x01(\x04\"\xec\x02\n\x0bServerState\x12\x10\n\x08instance\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0c\n\x04live\x18\x03 \x01(\x08\x12\r\n\x05token\x18\x04 \x01(\t\x12+\n\x06policy\x18\x05 \x01(\x0b\x32\x1b.discreet.v1.PolicyRevision\x12\x13\n\x0b\x65nvironment\x18\x06 \x01(\t\x12\x15\n\rpolicy_lag_ms\x18\x07 \x01(\x04\x12\x0f\n\x07problem\x18\x08 \x01(\t\x12.\n\nstarted_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08lease_ms\x18\x0b \x01(\x04\x12\r\n\x05\x65nded\x18\x0c \x01(\x08\x12\x35\n\x0f\x61\x63knowledgement\x18\r \x01(\x0e\x32\x1c.discreet.v1.Acknowledgement\":\n\x15WaitForServersRequest\x12\r\n\x05token\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"g\n\x16WaitForServersResponse\x12\x0f\n\x07reached\x18\x01 \x01(\x08\x12)\n\x07servers\x18\x02 \x03(\x0b\x32\x18.discreet.v1.ServerState\x12\x11\n\twaited_ms\x18\x03 \x01(\x04*\x8d\x01\n\x0f\x41\x63knowledgement\x12\x1f\n\x1b\x41\x43KNOWLEDGEMENT_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41\x43KNOWLEDGEMENT_GIVEN\x10\x01\x12!\n\x1d\x41\x43KNOWLEDGEMENT_LEASE_RAN_OUT\x10\x02\x12\x1b\n\x17\x41\x43KNOWLEDGEMENT_PENDING\x10\x03\x32\x8e\x02\n\rServerService\x12V\n\rGetServerInfo\x12!.discreet.v1.GetServerInfoRequest\x1a\".discreet.v1.GetServerInfoResponse\x12J\n\tGetStatus\x12\x1d.discreet.v1.GetStatusRequest\x1a\x1e.discreet.v1.GetStatusResponse\x12Y\n\x0eWaitForServers\x12\".discreet.v1.WaitForServersRequest\x1a#.discreet.v1.WaitForServersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'discreet.v1.server_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ACKNOWLEDGEMENT']._serialized_start=1267
-  _globals['_ACKNOWLEDGEMENT']._serialized_end=1408
+  _globals['_ACKNOWLEDGEMENT']._serialized_start=1382
+  _globals['_ACKNOWLEDGEMENT']._serialized_end=1523
   _globals['_GETSERVERINFOREQUEST']._serialized_start=100
   _globals['_GETSERVERINFOREQUEST']._serialized_end=122
   _globals['_GETSERVERINFORESPONSE']._serialized_start=125
@@ -42,13 +42,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETSTATUSREQUEST']._serialized_start=263
   _globals['_GETSTATUSREQUEST']._serialized_end=281
   _globals['_GETSTATUSRESPONSE']._serialized_start=284
-  _globals['_GETSTATUSRESPONSE']._serialized_end=732
-  _globals['_SERVERSTATE']._serialized_start=735
-  _globals['_SERVERSTATE']._serialized_end=1099
-  _globals['_WAITFORSERVERSREQUEST']._serialized_start=1101
-  _globals['_WAITFORSERVERSREQUEST']._serialized_end=1159
-  _globals['_WAITFORSERVERSRESPONSE']._serialized_start=1161
-  _globals['_WAITFORSERVERSRESPONSE']._serialized_end=1264
-  _globals['_SERVERSERVICE']._serialized_start=1411
-  _globals['_SERVERSERVICE']._serialized_end=1681
+  _globals['_GETSTATUSRESPONSE']._serialized_end=847
+  _globals['_SERVERSTATE']._serialized_start=850
+  _globals['_SERVERSTATE']._serialized_end=1214
+  _globals['_WAITFORSERVERSREQUEST']._serialized_start=1216
+  _globals['_WAITFORSERVERSREQUEST']._serialized_end=1274
+  _globals['_WAITFORSERVERSRESPONSE']._serialized_start=1276
+  _globals['_WAITFORSERVERSRESPONSE']._serialized_end=1379
+  _globals['_SERVERSERVICE']._serialized_start=1526
+  _globals['_SERVERSERVICE']._serialized_end=1796
 # @@protoc_insertion_point(module_scope)

@@ -149,6 +149,10 @@ class GetStatusResponse(_message.Message):
     POLICY_PINNED_FIELD_NUMBER: _builtins.int
     CACHE_FIELD_NUMBER: _builtins.int
     CACHE_SILENT_MS_FIELD_NUMBER: _builtins.int
+    AUDIT_SPOOL_ROWS_FIELD_NUMBER: _builtins.int
+    AUDIT_SPOOL_BYTES_FIELD_NUMBER: _builtins.int
+    AUDIT_SPOOL_OLDEST_MS_FIELD_NUMBER: _builtins.int
+    AUDIT_SPOOL_LOST_ROWS_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
     """Names this server process."""
     ready: _builtins.bool
@@ -168,13 +172,23 @@ class GetStatusResponse(_message.Message):
     store: _builtins.str
     """"sqlite" or "postgresql"."""
     audit_mode: _builtins.str
-    """"required" or "none" for checks, empty where no policy is in force; commits are always recorded."""
+    """"required", "spooled" or "none" for checks, empty where no policy is in force; commits are always recorded."""
     policy_pinned: _builtins.str
     """What a rollback pinned out and the ref still points at; empty otherwise. It is refused on purpose, which is no problem."""
     cache: _builtins.str
     """"off", "up" or "down": how this process stands with Redis."""
     cache_silent_ms: _builtins.int
     """Since when nothing came through the subscription that ought to have, in milliseconds; 0 where all is well or Redis is off."""
+    audit_spool_rows: _builtins.int
+    """Audit rows of checks that are durable on this server's own disk and not in the database yet: what the loss of that disk
+    would lose.
+    """
+    audit_spool_bytes: _builtins.int
+    """Their size on the disk, in bytes."""
+    audit_spool_oldest_ms: _builtins.int
+    """For how long the oldest of them has waited, in milliseconds; 0 where none waits."""
+    audit_spool_lost_rows: _builtins.int
+    """Rows that were durable on that disk and that this process could not read back: their file was cut or damaged. It stays."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why not, or what is degraded; sorted."""
@@ -216,10 +230,14 @@ class GetStatusResponse(_message.Message):
         policy_pinned: _builtins.str = ...,
         cache: _builtins.str = ...,
         cache_silent_ms: _builtins.int = ...,
+        audit_spool_rows: _builtins.int = ...,
+        audit_spool_bytes: _builtins.int = ...,
+        audit_spool_oldest_ms: _builtins.int = ...,
+        audit_spool_lost_rows: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy", "policy_checked_at", b"policy_checked_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_mode", b"audit_mode", "cache", b"cache", "cache_silent_ms", b"cache_silent_ms", "instance", b"instance", "policy", b"policy", "policy_checked_at", b"policy_checked_at", "policy_error", b"policy_error", "policy_error_commit", b"policy_error_commit", "policy_lag_ms", b"policy_lag_ms", "policy_pinned", b"policy_pinned", "problems", b"problems", "ready", b"ready", "servers", b"servers", "started_at", b"started_at", "store", b"store", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_mode", b"audit_mode", "audit_spool_bytes", b"audit_spool_bytes", "audit_spool_lost_rows", b"audit_spool_lost_rows", "audit_spool_oldest_ms", b"audit_spool_oldest_ms", "audit_spool_rows", b"audit_spool_rows", "cache", b"cache", "cache_silent_ms", b"cache_silent_ms", "instance", b"instance", "policy", b"policy", "policy_checked_at", b"policy_checked_at", "policy_error", b"policy_error", "policy_error_commit", b"policy_error_commit", "policy_lag_ms", b"policy_lag_ms", "policy_pinned", b"policy_pinned", "problems", b"problems", "ready", b"ready", "servers", b"servers", "started_at", b"started_at", "store", b"store", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

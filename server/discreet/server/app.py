@@ -35,10 +35,11 @@ from discreet.server.policies.sources import followed
 from discreet.server.policies.webhook import PolicyWebhook, secret_of
 from discreet.server.ports import Adoption, Clock, DatabaseChanged, Head, Store, StoreError
 from discreet.server.ports_cache import CacheState
-from discreet.server.reading.high_water import HighWater
+from discreet.server.reading.high_water import HighWater, epochs_of
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.methods import Methods
 from discreet.server.servicers.server_info import server_version
+from discreet.server.spool import Draining, Spool, SpoolSeries
 from discreet.server.stores import open_store
 from discreet.server.wire.edge import Edge
 from discreet.server.wire.health import Health
@@ -91,6 +92,8 @@ class Server:
             self.bell.ring,
         )  # fmt: skip
         self.edge = Edge(self.store, self.clock, self.log, self.instance, self._counts, self.fleet.lease)
+        self.spool = Spool(config.state_dir, config.spool_mb_max, self.clock, self.log)
+        self._draining = Draining(self.spool, self.store, self.log)
         self.methods: Methods | None = None
         self._high_water = HighWater(config.state_dir)
         self._mark_lost = False
@@ -116,6 +119,7 @@ class Server:
             self._high_water.admit(head, adoptions)
             self.bundles.cache.start(head.epoch)
             await self.policies.start()
+            self.spool.open(epochs_of(head, adoptions), wanted=self.policies.spooled)
             reader = FactReader(self.store, head, self.clock)
             await self.fleet.join(reader.heads)
             self.methods = self._methods(reader)
@@ -129,6 +133,7 @@ class Server:
             await self.listeners.stop(0)
             self.listeners.release()
             await self.fleet.leave()
+            await self._draining.stop(0)
             with contextlib.suppress(StoreError):
                 await self.store.close()
             raise
@@ -136,6 +141,7 @@ class Server:
             self._in_background(self.policies.run(self.config.poll_s)),
             self._in_background(self._watch(reader)),
             self._in_background(self._be_known()),
+            self._in_background(self._draining.run()),
             *(self._in_background(work()) for work in self.methods.purging.background()),
         ]
 
@@ -143,6 +149,7 @@ class Server:
         return Methods(
             self.config, self.instance, self.store, reader, self.policies, self.clock, self.log, self.edge.refusal,
             self.problems, self._counts, self.bell.ring, self.fleet, self.bundles.cache,
+            self.spool,
         )  # fmt: skip
 
     async def _expose(self, reader: FactReader, methods: Methods) -> None:
@@ -153,6 +160,7 @@ class Server:
         self.metrics.add_source(methods.purging.noticing)
         self.metrics.add_source(Caching(self.bundles, reader))
         self.metrics.add_source(self.fleet.series)
+        self.metrics.add_source(SpoolSeries(self.spool))
         if self.config.metrics is not None:
             self.metrics_address = await self._exposing.start(*self.config.metrics)
         if self.config.policy_webhook is not None:
@@ -242,7 +250,7 @@ class Server:
 
     def problems(self) -> list[str]:
         """What is wrong or degraded, sorted; empty where all is well."""
-        following, found = self.policies.following, self.fleet.problems()
+        following, found = self.policies.following, [*self.fleet.problems(), *self.spool.problems()]
         if self.policies.snapshot is None:
             found.append("policy: no revision is in force yet")
         if self.policies.stale():
@@ -291,6 +299,7 @@ class Server:
         await self._webhook.stop()
         self.listeners.release()
         await self.fleet.leave()
+        await self._draining.stop()
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(LAST_MARK_S):
                 await self._keep_mark(await self.store.head())

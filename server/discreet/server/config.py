@@ -98,6 +98,8 @@ class ServerConfig:
     """How long after its read of the state an answer may leave this process; who waits for a change waits so long."""
     store_timeout_s: float = 5.0
     """How long a call waits for the store where its own deadline is later or missing."""
+    spool_mb_max: int = 256
+    """Audit rows on this machine's disk that are not in the database yet, in MiB; with more, checks are withheld."""
     calls_max: int = 1_000
     """Calls under way on one listener; more are RESOURCE_EXHAUSTED."""
     log_format: str = "console"
@@ -137,6 +139,8 @@ class ServerConfig:
             raise ConfigRefused("poll interval: must be 0.05 to 3,600 seconds")
         if not 1 <= self.lease_s <= 60:
             raise ConfigRefused("lease: must be 1 to 60 seconds")
+        if not 1 <= self.spool_mb_max <= 1_048_576:
+            raise ConfigRefused("spool: must be 1 to 1,048,576 MiB")
         if not 0 <= self.grace_s <= 600 or not 0 <= self.drain_s <= 60:
             raise ConfigRefused("grace: must be 0 to 600 seconds, drain 0 to 60")
 
@@ -228,6 +232,7 @@ class _FileModel(BaseModel):
     drain_s: float | None = Field(None, alias="drain-s")
     lease_s: float | None = Field(None, alias="lease-s")
     store_timeout_s: float | None = Field(None, alias="store-timeout-s")
+    spool_mb_max: int | None = Field(None, alias="spool-mb-max")
     calls_max: int | None = Field(None, alias="calls-max")
     log_format: Literal["console", "json"] | None = Field(None, alias="log-format")
     log_level: Literal["debug", "info", "warning", "error"] | None = Field(None, alias="log-level")

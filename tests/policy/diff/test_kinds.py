@@ -93,6 +93,7 @@ ROWS: Final[tuple[Row, ...]] = (
     ),
     ({}, _policy("principal-scopes: { claimed-from: [desk] }"), Kind.CLAIMED_FROM, L, "", "none", "desk"),
     ({}, the_set("audit: { checks: none }\n"), Kind.AUDIT_CHECKS, L, "", "required", "none"),
+    ({}, the_set("audit: { checks: spooled }\n"), Kind.AUDIT_CHECKS, L, "", "required", "spooled"),
     ({}, the_set("audit: { mask: [mail] }\n"), Kind.AUDIT_MASK, N, "", "none", "mail"),
     (the_set("policy-max-age: 5m\n"), {}, Kind.POLICY_MAX_AGE, L, "", "5m", "none"),
     ({}, the_set("read-max-staleness: 5s\n"), Kind.READ_MAX_STALENESS, L, "", "none", "5s"),

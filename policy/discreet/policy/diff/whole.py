@@ -14,6 +14,8 @@ from discreet.policy.words import LOCALES, AuditMode, Reason
 
 _HIDDEN = frozenset(reason.short for reason in Reason if reason.looks_unavailable)
 """The causes whose text is always that of NOT_AVAILABLE."""
+_AUDIT_MODES = (AuditMode.REQUIRED, AuditMode.SPOOLED, AuditMode.NONE)
+"""The strictest first."""
 
 
 def whole_changes(old: Snapshot, new: Snapshot, reads: Reads) -> Iterator[Change]:
@@ -47,9 +49,10 @@ def _claimed(old: Snapshot, new: Snapshot, reads: Reads) -> Iterator[Change]:
 
 
 def _audit(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """Without audit rows of checks an answer leaves that would have been withheld where none could be written."""
+    """The less must be durable first, the more answers leave that would have been withheld for want of it."""
     if old.audit_checks is not new.audit_checks:
-        direction = Direction.LOOSENS if new.audit_checks is AuditMode.NONE else Direction.TIGHTENS
+        looser = _AUDIT_MODES.index(new.audit_checks) > _AUDIT_MODES.index(old.audit_checks)
+        direction = Direction.LOOSENS if looser else Direction.TIGHTENS
         yield Change(Kind.AUDIT_CHECKS, direction, "", old.audit_checks.short, new.audit_checks.short)
     if old.masked_attributes != new.masked_attributes:
         texts = wording.listed(old.masked_attributes), wording.listed(new.masked_attributes)

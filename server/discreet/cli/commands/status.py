@@ -8,7 +8,7 @@ from discreet.cli.errors import Unreachable
 from discreet.cli.settings import current, shared_options
 
 if TYPE_CHECKING:
-    from discreet.v1.server_pb2 import ServerState
+    from discreet.v1.server_pb2 import GetStatusResponse, ServerState
 
 _SERVERS = ("server", "state", "policy", "environment", "policy lag", "heard of", "lease", "problem")
 
@@ -39,13 +39,25 @@ def status() -> None:
             ("policy checked at", tree["policy_checked_at"]), ("policy lag", f"{found.policy_lag_ms} ms"),
             ("refused commit", found.policy_error_commit), ("refused because", found.policy_error),
             ("pinned out", found.policy_pinned), ("redis", _redis_words(found.cache, found.cache_silent_ms)),
-            ("store", found.store), ("audit of checks", found.audit_mode), ("state", found.token),
+            ("store", found.store), ("audit of checks", found.audit_mode), ("audit spool", _spool_words(found)),
+            ("state", found.token),
             ("server", f"{info.version}, API level {info.api_level}, instance {found.instance}"),
             ("asked as", f"{info.caller_name} ({info.caller_role})"), ("started at", tree["started_at"]),
         ])  # fmt: skip
         print_table("", _SERVERS, [_row(server) for server in found.servers])
     if not found.ready:
         raise Unreachable("the server is up but not ready: nothing is allowed", "see the problems above")
+
+
+def _spool_words(found: "GetStatusResponse") -> str:
+    """What waits on the server's disk; nothing where nothing does."""
+    words = []
+    if found.audit_spool_rows:
+        size, age_s = found.audit_spool_bytes, found.audit_spool_oldest_ms / 1_000
+        words.append(f"{found.audit_spool_rows} rows ({size} bytes) wait, the oldest for {age_s:.1f} s")
+    if found.audit_spool_lost_rows:
+        words.append(f"{found.audit_spool_lost_rows} rows cannot be read back")
+    return "; ".join(words)
 
 
 def _redis_words(state: str, silent_ms: int) -> str:

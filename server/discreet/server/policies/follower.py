@@ -16,7 +16,7 @@ from typing import Final
 
 from discreet.policy.facts import Caller
 from discreet.policy.problems import PolicyProblems
-from discreet.policy.words import Role
+from discreet.policy.words import AuditMode, Role
 from discreet.server.calls import Call, new_id
 from discreet.server.errors import PolicyRefused
 from discreet.server.logs import Log
@@ -275,6 +275,11 @@ class Policies(Held):
         """True where the revision in force may be outdated for longer than it allows: everything is withheld."""
         held = self.snapshot
         return held is not None and held.policy_max_age_us is not None and self.age_us() > held.policy_max_age_us
+
+    @property
+    def spooled(self) -> bool:
+        """Whether the revision in force has the audit rows of checks spooled."""
+        return self.snapshot is not None and self.snapshot.audit_checks is AuditMode.SPOOLED
 
     def usable(self) -> bool:
         """True where there is a revision to decide under."""

@@ -186,6 +186,12 @@ def _require(head: Head, mark: Mark) -> None:
         )
 
 
+def epochs_of(head: Head, adoptions: Sequence[Adoption]) -> list[str]:
+    """The epoch of a database, and then those that it stands in for."""
+    found = dict.fromkeys([head.epoch, *_accepted(adoptions), *(one.previous for one in adoptions)])
+    return [epoch for epoch in found if EPOCH.fullmatch(epoch)]
+
+
 def _accepted(adoptions: Sequence[Adoption]) -> dict[str, int]:
     """Up to which number of which epochs a database stands in for others, by all that led to it."""
     accepted: dict[str, int] = {}

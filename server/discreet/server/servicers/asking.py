@@ -24,6 +24,7 @@ from discreet.server.identity.access import tenant_of
 from discreet.server.logs import Log
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import AuditRecord, Clock, DecisionKey, Job, Recorded, Store, StoreError
+from discreet.server.ports_spool import Spooling
 from discreet.server.reading.reader import FactReader
 
 P = ParamSpec("P")
@@ -140,12 +141,14 @@ class Asking:
         clock: Clock,
         log: Log,
         presence: Presence,
+        spool: Spooling,
     ) -> None:
         self.store = store
         self.policies = policies
         self.instance = instance
         self.timeout_s = config.store_timeout_s
         self.tally = Tally()
+        self._spool = spool
         self._reader = reader
         self._presence = presence
         self.lease = presence.lease
@@ -280,10 +283,13 @@ class Asking:
             decisions=tuple(_key(i, decision, asked.request, number, labels) for i, decision in pairs),
         )
 
-    async def record(self, call: Call, record: AuditRecord) -> bool:
-        """True once the row is durable; False where it could not be made so in time."""
+    async def record(self, call: Call, record: AuditRecord, *, spooled: bool = False) -> bool:
+        """True once the row is durable, in the database or on this machine; False where it could not be so in time."""
         try:
             async with asyncio.timeout(call.time_left_s(self.timeout_s)):
+                if spooled:
+                    await self._spool.append(record)
+                    return True
                 outcomes = await self.store.record([Job(record)])
         except (StoreError, TimeoutError) as error:
             self.audit_failed(call, error)

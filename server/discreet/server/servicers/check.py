@@ -37,7 +37,8 @@ class Checking:
         ids = [new_id() for _ in decided.results]
         if self._audited(asked):
             record = await computed(size, self._asking.record_of, call, AuditAct.CHECK, asked, decided, ids)
-            if not await self._asking.record(call, record):
+            mode = AuditMode.REQUIRED if asked.snapshot is None else asked.snapshot.audit_checks
+            if not await self._asking.record(call, record, spooled=mode is AuditMode.SPOOLED):
                 decided = withhold_all(request, asked.snapshot, Reason.AUDIT_UNAVAILABLE)
                 self._asking.lease.end(call.rest)
                 # Should the row be written after all, it is of an answer that nobody got: this one has other ids.

@@ -12,6 +12,7 @@ from discreet.server.metrics.counts import CallCounts
 from discreet.server.policies.follower import Policies
 from discreet.server.ports import Clock, Store
 from discreet.server.ports_cache import BundleCache
+from discreet.server.ports_spool import Spooling
 from discreet.server.reading.reader import FactReader
 from discreet.server.servicers.asking import Asking
 from discreet.server.servicers.audit import Auditing
@@ -50,14 +51,15 @@ class Methods:
         ring: Callable[[], None],
         fleet: Fleet,
         cache: BundleCache,
+        spool: Spooling,
     ) -> None:
         timeout_s = config.store_timeout_s
-        self.asking = Asking(config, instance, store, reader, policies, clock, log, fleet.presence)
+        self.asking = Asking(config, instance, store, reader, policies, clock, log, fleet.presence, spool)
         checking = Checking(self.asking)
         self.streaming = Streaming(checking, refusal, counts, fleet.lease)
         transacting = Transacting(store, policies, instance, timeout_s, ring)
         self.purging = Purging(config, instance, store, reader.heads, transacting, log)
-        info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s, cache)
+        info = ServerInfo(instance, store, reader.heads, policies, problems, clock.wall(), timeout_s, cache, spool)
         self.unary: Mapping[str, UnaryMethod] = {
             "/discreet.v1.DisclosureService/Check": checking.check,
             "/discreet.v1.DisclosureService/Commit": Committing(self.asking).commit,

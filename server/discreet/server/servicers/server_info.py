@@ -15,12 +15,13 @@ from discreet.server.policies.follower import Policies
 from discreet.server.ports import Head, Store, StoreError
 from discreet.server.ports_cache import BundleCache
 from discreet.server.ports_policy import ServerRow
+from discreet.server.ports_spool import Spooling
 from discreet.server.reading.heads import SharedHeads
 from discreet.server.servicers.index.messages import token_of
 from discreet.server.servicers.servers import state_message
 from discreet.v1 import server_pb2 as pb
 
-API_LEVEL = 2
+API_LEVEL = 3
 """Counts additions to the API; raised with every new field or method."""
 
 SERVERS_WITHIN_US = 24 * 60 * 60 * 1_000_000
@@ -48,6 +49,7 @@ class ServerInfo:
         started_at: Micros,
         timeout_s: float,
         cache: BundleCache,
+        spool: Spooling,
     ) -> None:
         self._instance = instance
         self._store = store
@@ -57,6 +59,7 @@ class ServerInfo:
         self._started_at = started_at
         self._timeout_s = timeout_s
         self._cache = cache
+        self._spool = spool
 
     async def get_server_info(self, call: Call, _request: pb.GetServerInfoRequest) -> pb.GetServerInfoResponse:
         """Version, level, and the caller as the server knows it."""
@@ -78,7 +81,7 @@ class ServerInfo:
             problems = sorted({*problems, "store: does not answer"})
         if told := disagreement(now, servers):
             problems = sorted([*problems, told])
-        snapshot, following = self._policies.snapshot, self._policies.following
+        snapshot, following, spool = self._policies.snapshot, self._policies.following, self._spool.state
         status = pb.GetStatusResponse(
             instance=self._instance,
             ready=head is not None and self._policies.usable(),
@@ -93,6 +96,10 @@ class ServerInfo:
             token=token_of(head) if head is not None else "",
             store=self._store.kind,
             audit_mode=snapshot.audit_checks.short if snapshot is not None else "",
+            audit_spool_rows=spool.rows,
+            audit_spool_bytes=spool.bytes,
+            audit_spool_oldest_ms=spool.oldest_ms,
+            audit_spool_lost_rows=spool.lost,
             started_at=stamp_of(self._started_at),
             servers=[state_message(head.epoch, now, row) for row in servers] if head is not None else (),
         )
