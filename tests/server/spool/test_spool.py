@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -199,6 +200,27 @@ async def test_what_happens_to_the_file_is_noticed_and_got_over(
     assert bool(spool.problems()) == lost
     await left(spool)
     assert bool(files_in(tmp_path)) == (lost or fault is replaced)
+
+
+async def test_a_disk_that_fails_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F7: after an fdatasync that failed nobody knows what is on the disk: the file is never written again."""
+    spool = await opened(tmp_path)
+    await spool.append(audit(body=b"before"))
+    (first,) = files_in(tmp_path)
+    sync = os.fdatasync
+
+    def failing(handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", failing)
+    with pytest.raises(SpoolError, match="cannot be written: Input/output error"):
+        await spool.append(audit(body=b"during"))
+    size = first.stat().st_size
+    monkeypatch.setattr(os, "fdatasync", sync)
+    await spool.append(audit(body=b"after"))
+    assert (len(files_in(tmp_path)), first.stat().st_size) == (2, size)
+    assert await drained(spool) == [b"before", b"after"]
+    await left(spool)
 
 
 async def test_a_full_spool_refuses_instead_of_growing(tmp_path: Path) -> None:

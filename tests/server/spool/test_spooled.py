@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
+import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from discreet.server.stores import open_store
 from discreet.v1 import audit_pb2, disclosure_pb2
 from tests.contract.making import audit
 from tests.postgres_server import PostgresServer
+from tests.server.cli.command import discreet
 from tests.server.faults import FaultyStore
 from tests.server.scraping import scrape
 from tests.server.spool.files import ALLOWED, BOUNDED, SPOOLED, UNRECORDED, bounded, files_in, held_in
@@ -119,6 +122,8 @@ async def test_status_and_metrics_say_what_waits(spooled: Running, store: Faulty
     assert shown["audit_spool_rows",] == 3
     assert shown["audit_spool_bytes",] == status.audit_spool_bytes
     assert shown["audit_spool_oldest_seconds",] > 0 < shown["audit_spool_failures_total",]
+    said = await asyncio.to_thread(discreet, "status", "--socket-dir", str(spooled.server.config.socket_dir))
+    assert re.search(r"audit spool +3 rows \(\d+ bytes\) wait, the oldest for \d+\.\d s", said.out), said
     del store.broken["drain"]
     await caught_up(spooled)
     status = await spooled.lines.operator.status()
@@ -218,6 +223,22 @@ async def test_a_set_that_spools_no_more_is_drained_all_the_same(place: Path, re
         await caught_up(running)
         assert (await running.lines.operator.status()).audit_mode == "required"
     assert checked(place) == [told]
+
+
+async def test_a_file_that_comes_back_adds_nothing(place: Path, repo: PolicyRepo, store: FaultyStore) -> None:
+    """AUD-01: as after a crash between the last drain and its removal, or out of a backup: its rows are counted."""
+    async with in_process(config_of(place, repo.path), store=store) as running:
+        await running.lines.collector.put(document())
+        store.broken["drain"] = LOST
+        told = [(await running.lines.agent.check(check())).request_id for _ in range(3)]
+    (path,) = files_in(place / "state")
+    data = path.read_bytes()
+    for _ in range(3):
+        async with in_process(config_of(place, repo.path)) as running:
+            await caught_up(running)
+        assert files_in(place / "state") == []
+        path.write_bytes(data)
+    assert checked(place) == told
 
 
 async def test_a_damaged_file_stops_the_start(place: Path, repo: PolicyRepo, store: FaultyStore) -> None:

@@ -1,6 +1,7 @@
 """Drains spool files into a PostgreSQL store. Must not know who waits for it."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 import psycopg
 
@@ -13,6 +14,8 @@ from discreet.server.stores.postgres_waiting import UNREPLICATED, answer_within,
 from discreet.server.stores.queries import read_head
 
 _STANDS = STANDS.format(name="%s")
+_MARK = "SELECT pg_logical_emit_message(true, 'discreet', '')"
+"""Writes nothing but its own commit into the log."""
 
 
 async def drain(
@@ -30,14 +33,22 @@ async def drain(
     rest = left_over(first, done, records)
     if rest:
         values = (chain.writer, chain.name, chain.n + 1, chain.prev, "", False, *parameters([Job(one) for one in rest]))
-        try:
-            await answer_within(ANSWER_TIMEOUT_S, connection, ask(connection, values))
-        except TimeoutError:
-            await connection.close()
-            raise OutcomeUnknown("the audit could not be drained in time") from None
-        if unreplicated(connection):
-            raise OutcomeUnknown(UNREPLICATED)
+        await _lasting(connection, ask(connection, values))
+    else:
+        # They were there already, perhaps on the primary alone: a commit that waits for its standby waits for them too.
+        await _lasting(connection, connection.execute(_MARK))
     return done + len(rest)
+
+
+async def _lasting(connection: psycopg.AsyncConnection, statement: Coroutine[Any, Any, object]) -> None:
+    """Returns once what the statement commits is durable wherever it has to be. Raises OutcomeUnknown."""
+    try:
+        await answer_within(ANSWER_TIMEOUT_S, connection, statement)
+    except TimeoutError:
+        await connection.close()
+        raise OutcomeUnknown("the audit could not be drained in time") from None
+    if unreplicated(connection):
+        raise OutcomeUnknown(UNREPLICATED)
 
 
 def enrol_file(address: Address, name: str) -> None:
