@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
@@ -15,8 +16,10 @@ from discreet.server.errors import SpoolRefused
 from discreet.server.ports_spool import SpoolError
 from discreet.server.spool import Spool
 from discreet.server.spool.appending import BLOCK_ROWS_MAX, FILE_BYTES_MAX
+from discreet.server.spool.spool import WAITING_BYTES_MAX
 from tests.contract.making import audit
 from tests.server.spool.files import EPOCH, TurnedClock, files_in, held_in, spool_on
+from tests.server.support import CALL_S
 
 MIB = 1024 * 1024
 
@@ -115,7 +118,7 @@ async def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     data[data.index(b"one")] ^= 1
     path.write_bytes(data)
     again, _ = spool_on(tmp_path)
-    with pytest.raises(SpoolRefused, match=r"\.spool: is damaged at byte 0, behind 0 whole blocks.*; restore the file"):
+    with pytest.raises(SpoolRefused, match=r"\.spool: is damaged at byte 0, behind 0 whole .*; restore the file"):
         again.open([EPOCH], wanted=False)
     assert path.read_bytes() == data
     again.close()
@@ -202,6 +205,29 @@ async def test_what_happens_to_the_file_is_noticed_and_got_over(
     assert bool(files_in(tmp_path)) == (lost or fault is replaced)
 
 
+async def test_damage_under_a_running_server_is_counted_and_left_behind(tmp_path: Path) -> None:
+    """F7: the rows from there on are said to be lost, the next ones go elsewhere, and a start finds the file."""
+    spool = await opened(tmp_path)
+    for name in (b"one", b"two", b"three"):
+        await spool.append(audit(body=name))
+    (path,) = files_in(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"two")] ^= 1
+    with path.open("r+b") as file:
+        file.write(data)
+    assert await drained(spool) == [b"one"]
+    assert spool.state.lost == 2
+    await spool.append(audit(body=b"four"))
+    assert await drained(spool) == [b"four"]
+    assert spool.problems() == ["audit spool: 2 rows that were recorded cannot be read back"]
+    await left(spool)
+    assert files_in(tmp_path) == [path]
+    again, _ = spool_on(tmp_path)
+    with pytest.raises(SpoolRefused, match=r"is damaged at byte .* behind 1 whole block\(s\)"):
+        again.open([EPOCH], wanted=True)
+    again.close()
+
+
 async def test_a_disk_that_fails_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """F7: after an fdatasync that failed nobody knows what is on the disk: the file is never written again."""
     spool = await opened(tmp_path)
@@ -235,6 +261,28 @@ async def test_a_full_spool_refuses_instead_of_growing(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in files_in(tmp_path)) < MIB
     assert len(await drained(spool)) == 7
     assert spool.problems() == []
+    await spool.append(row)
+    await left(spool)
+
+
+async def test_a_slow_disk_keeps_neither_the_loop_nor_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AUD-02: with a sync that does not end calls go on being served, and what may wait for it is bounded."""
+    spool = await opened(tmp_path)
+    sync, ends = os.fdatasync, threading.Event()
+
+    def slow(handle: int) -> None:
+        assert ends.wait(60)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    row = audit(body=bytes(MIB))
+    waiting = [asyncio.create_task(spool.append(row)) for _ in range(WAITING_BYTES_MAX // MIB + 10)]
+    done, _ = await asyncio.wait(waiting, timeout=CALL_S, return_when=asyncio.FIRST_COMPLETED)
+    assert done
+    assert all("is slow" in str(one.exception()) for one in done)
+    ends.set()
+    told = await asyncio.gather(*waiting, return_exceptions=True)
+    assert told.count(None) == WAITING_BYTES_MAX // MIB - 1
     await spool.append(row)
     await left(spool)
 

@@ -57,7 +57,7 @@ def _without_password(ctx: click.Context, param: click.Parameter, url: str | Non
 @click.option("--db", metavar="FILE|URL", help="SQLite file, or URL of a PostgreSQL database (default: discreet.db).")
 @click.option(
     "--state", "state_dir", metavar="DIR",
-    help="Directory for clones of policies and the high-water mark (default: the user's state directory).",
+    help="Directory for clones of policies, high-water marks, the audit spool (default: the user's state directory).",
 )  # fmt: skip
 @click.option("--listen", multiple=True, metavar="IDENTITY=127.0.0.1:PORT", help="Also listen on loopback as IDENTITY.")
 @click.option("--metrics", metavar="127.0.0.1:PORT", help="Serve metrics in the Prometheus format at /metrics.")

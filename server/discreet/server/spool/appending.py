@@ -90,6 +90,8 @@ class Appender:
             return rows
 
     def _write(self, rows: Sequence[Waiting]) -> None:
+        if self._file is not None and self._file.kept:
+            self._end_file(seal=False)
         try:
             if self._file is None:
                 self._file = self._begin()

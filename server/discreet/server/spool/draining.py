@@ -7,8 +7,10 @@ from typing import Final
 
 from discreet.server.logs import Log
 from discreet.server.ports import Store, StoreError
-from discreet.server.spool.spool import Spool
+from discreet.server.spool.spool import BATCH_ROWS_MAX, Spool
 
+GATHER_S: Final = 0.1
+"""Between two drains, so that rows that come one by one share transactions."""
 BACKOFF_MIN_S: Final = 0.05
 BACKOFF_MAX_S: Final = 2.0
 STOP_S: Final = 5.0
@@ -29,7 +31,7 @@ class Draining:
         while True:
             await self._spool.more.wait()
             try:
-                await self._drain()
+                await self._drain(GATHER_S)
                 wait_s = BACKOFF_MIN_S
             except StoreError as error:
                 self._failed(error)
@@ -41,7 +43,7 @@ class Draining:
         await self._spool.end()
         try:
             async with asyncio.timeout(within_s):
-                await self._drain()
+                await self._drain(0)
         except (StoreError, TimeoutError) as error:
             self._failed(error)
         left = self._spool.state
@@ -49,16 +51,22 @@ class Draining:
             self._log.warning("rows of the audit stay in the spool until the next start", rows=left.rows)
         self._spool.close()
 
-    async def _drain(self) -> None:
+    async def _drain(self, gather_s: float) -> None:
         """Until nothing waits. What may be in SQL already is found there by its number, and is not written again."""
         self._spool.more.clear()
         try:
             while (batch := await self._spool.batch()) is not None:
                 self._spool.drained(batch.file, await self._store.drain(batch.file.name, batch.first, batch.records))
+                self._note_caught_up()
+                if len(batch.records) < BATCH_ROWS_MAX:
+                    await asyncio.sleep(gather_s)
         except BaseException:
             self._spool.more.set()
             raise
-        if self._spool.trouble:
+        self._note_caught_up()
+
+    def _note_caught_up(self) -> None:
+        if self._spool.trouble and not self._spool.state.rows:
             self._spool.trouble = ""
             self._log.info("the audit spool is drained again: all its rows are in the database")
 

@@ -40,6 +40,7 @@ class SpoolFile:
         self.kept = False
         """True where it is not to be taken away: it holds what cannot be read back."""
         self._handle = handle
+        self._identity = _identity(os.fstat(handle))
         self._end = end
         self._rows = sum(block.rows for block in blocks)
 
@@ -67,7 +68,8 @@ class SpoolFile:
             data = _read(handle, 0, os.fstat(handle).st_size)
             found = scan(path.stem, data)
             if found.damaged_at is not None:
-                raise Damaged(f"{path}: is damaged at byte {found.damaged_at}, behind {len(found.blocks)} whole blocks")
+                before = f"{len(found.blocks)} whole block(s)"
+                raise Damaged(f"{path}: is damaged at byte {found.damaged_at}, behind {before}")
             file = cls(path, handle, found.end, found.blocks)
             if writable and found.blocks:
                 file.seal(found.blocks[-1].at)
@@ -121,7 +123,7 @@ class SpoolFile:
     def remove(self) -> None:
         """Lets go of the file, and takes it away, where it is still the one at its path."""
         try:
-            if os.path.samestat(self.path.stat(), os.fstat(self._handle)):
+            if _identity(self.path.stat()) == self._identity:
                 self.path.unlink()
         except OSError:
             return
@@ -129,8 +131,8 @@ class SpoolFile:
             os.close(self._handle)
 
     def _require_whole(self, end: int) -> None:
-        there, mine = self.path.stat(), os.fstat(self._handle)
-        if not os.path.samestat(there, mine) or there.st_size != end:
+        there = self.path.stat()
+        if _identity(there) != self._identity or there.st_size != end:
             raise OSError(errno.ESTALE, "was replaced or cut while it was written", str(self.path))
 
 
@@ -151,6 +153,10 @@ def _opened(path: Path) -> tuple[int, bool]:
         if error.errno not in {errno.EROFS, errno.EACCES, errno.EPERM}:
             raise
     return os.open(path, os.O_RDONLY | os.O_CLOEXEC), False
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
 def _read(handle: int, offset: int, size: int) -> bytes:

@@ -24,6 +24,8 @@ from discreet.server.spool.rows import pack_row
 BATCH_ROWS_MAX: Final = 256
 """Rows that go into SQL in one transaction; a block is never parted."""
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
+WAITING_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Rows that wait for the disk. With more, those that come are refused: a slow disk is felt as backpressure."""
 
 
 class Batch(NamedTuple):
@@ -99,6 +101,8 @@ class Spool:
         if self._bytes + self._waiting_bytes + len(data) > self._bytes_max:
             self._full = True
             raise SpoolError(f"the audit spool is full: {self._bytes} bytes are not in the database yet")
+        if self._waiting_bytes and self._waiting_bytes + len(data) > WAITING_BYTES_MAX:
+            raise SpoolError(f"the disk of the audit spool is slow: {self._waiting_bytes} bytes wait for it")
         row = Waiting(data, asyncio.get_running_loop().create_future())
         self._waiting_bytes += len(data)
         self._appender.append(row)
@@ -160,16 +164,13 @@ class Spool:
     def _written(self, written: Written) -> None:
         """What became of a block, told by the thread."""
         self._waiting_bytes -= sum(len(row.data) for row in written.rows)
-        error = None if written.error is None else self._refusing(_why(written.error))
-        if written.file is not None and written.block is not None:
-            if written.file not in self._files:
-                self._files.append(written.file)
-            written.file.blocks.append(written.block)
-            self._count([written.block])
-            self.more.set()
-            if self._refused:
-                self._refused = ""
-                self._log.info("the audit spool takes rows again")
+        error = None
+        if written.file is None or written.block is None:
+            error = self._refusing(_why(written.error))
+        elif written.file.kept:
+            error = self._refusing("was damaged while it was written")
+        else:
+            self._hold(written.file, written.block)
         for row in written.rows:
             if row.future.done():
                 continue
@@ -177,6 +178,16 @@ class Spool:
                 row.future.set_result(None)
             else:
                 row.future.set_exception(error)
+
+    def _hold(self, file: SpoolFile, block: Block) -> None:
+        if file not in self._files:
+            self._files.append(file)
+        file.blocks.append(block)
+        self._count([block])
+        self.more.set()
+        if self._refused:
+            self._refused = ""
+            self._log.info("the audit spool takes rows again")
 
     def _done_with(self, file: SpoolFile) -> None:
         file.closed = True
@@ -241,7 +252,7 @@ def _together(blocks: deque[Block]) -> list[Block]:
     return found
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception | None) -> str:
     if isinstance(error, OSError):
         return f"cannot be written: {error.strerror or type(error).__name__}"
     return str(error) if isinstance(error, SpoolError) else type(error).__name__
