@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -16,11 +17,14 @@ from discreet.server.stores import tables
 from discreet.server.stores.keeping import verify_chain
 from discreet.v1 import audit_pb2, common_pb2, index_pb2
 from tests.contract.older import engine_of
-from tests.server.support import POLICY, TENANT, Lines, Spawned, check, commit, document, make_repo, spawn
+from tests.server.support import POLICY, TENANT, Lines, Spawned, check, commit, document, eventually, make_repo, spawn
 
 CALLERS = 6
 ANSWERS_MAX = 60
 """A server is killed after 0 to so many answers: sometimes before the first one, always while others are under way."""
+
+
+CAUGHT_UP_S = 60.0
 
 
 @dataclass(slots=True)
@@ -63,8 +67,14 @@ async def crash(
             await _live(server, life, chance, told)
             tell(life + 1, len(told))
         else:
+            await eventually(partial(_caught_up, server.lines), CAUGHT_UP_S)
             assert await server.terminate() == 0
     return _compare(db, kills, told)
+
+
+async def _caught_up(lines: Lines) -> bool:
+    """True once the server has nothing in its spool that is not in SQL."""
+    return (await lines.operator.status()).audit_spool_rows == 0
 
 
 async def _live(server: Spawned, life: int, chance: random.Random, told: Told) -> None:
