@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -72,6 +73,11 @@ def _day(directory: Path, env: dict[str, str]) -> None:
             assert printed(f"{newest} | python shown.py", directory, env) == ""
 
 
+def _counted(text: str) -> str:
+    """What was printed, without how many rows came to share a link."""
+    return re.sub(r"in \d+ links of \d+ writers", "in links", steady(text))
+
+
 def test_the_guide_runs_as_it_stands() -> None:
     """F7, F11: who did what, who saw what, what was withheld and why: each question with its answer."""
     with TemporaryDirectory(prefix="dg-") as name:
@@ -83,4 +89,4 @@ def test_the_guide_runs_as_it_stands() -> None:
         with served(SERVE, directory, env):
             _day(directory, env)
             for step in typed(GUIDE):
-                assert steady(printed(step.command, directory, env)) == steady(step.printed), step.command
+                assert _counted(printed(step.command, directory, env)) == _counted(step.printed), step.command

@@ -27,10 +27,7 @@ LEDGER_ROOTS_MAX = 32_000
 
 
 class StoreError(Exception):
-    """The store could not answer: lost, busy past its time limit, or refusing.
-
-    Nothing is known to have been written.
-    """
+    """The store could not answer: lost, busy past its limit, or refusing. Nothing is known to have been written."""
 
 
 class OutcomeUnknown(StoreError):
