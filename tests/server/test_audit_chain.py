@@ -57,7 +57,7 @@ async def test_heads_are_exported_and_found_again(running: Running, tmp_path: Pa
     shown = await asyncio.to_thread(
         discreet, "audit", "verify", "--db", running.server.config.db, "--heads", str(heads)
     )
-    assert "exported heads are in it" in shown.out
+    assert "every exported head is in it" in shown.out
     answer = await running.lines.auditor.call(audit_pb2.ListChainHeadsRequest())
     assert isinstance(answer, audit_pb2.ListChainHeadsResponse)
     last = json.loads(heads.read_text().splitlines()[-1])

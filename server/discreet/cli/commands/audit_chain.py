@@ -57,6 +57,7 @@ row, some 20,000 a second.
 def verify(url: str, files: tuple[str, ...]) -> None:
     """Recompute the audit chain; name what is missing, altered, moved or put in. Exit code 7 where anything is."""
     settings = current()
+    from discreet.cli.policy_problems import counted
     from discreet.cli.printing import print_table, print_tree
     from discreet.server.ports import StoreError
     from discreet.server.stores.keeping import verify_chain
@@ -71,8 +72,10 @@ def verify(url: str, files: tuple[str, ...]) -> None:
     else:
         if done.findings:
             print_table("", ("wrong with the audit",), [(str(one),) for one in done.findings])
-        against = f"; {len(exported)} exported heads are in it" if exported and not done.findings else ""
-        click.echo(f"{done.rows} rows in {done.links} links of {done.writers} writers{against}")
+        said = ((done.rows, "row"), (done.links, "link"), (done.writers, "writer"))
+        rows, links, writers = (counted(*one) for one in said)
+        whole = f"; every exported head is in it, {len(exported)} of them" if exported and not done.count else ""
+        click.echo(f"{rows} in {links} of {writers}{whole}")
     if done.count:
         raise DatabaseFaults(f"{done.count} found wrong with the audit of {done.shown}", "keep this copy as it is")
 
