@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tests.history.events import NO_SEQ, Call, Outcome, Told
 from tests.history.final import Final
 from tests.history.intervals import Blocked
-from tests.history.ledger import ledger_agrees
+from tests.history.ledger import LOST, ledger_agrees
 from tests.history.purging import nothing_is_brought_back, orders_agree, purges_are_due
 from tests.history.serial import At, Serial
 from tests.history.violation import Violation
@@ -134,7 +134,10 @@ def _named_by_token(call: Call, told: Told) -> bool:
     """True where the token of the answer names the state that this verdict was made on.
 
     A repeated commit is judged again on facts of its own; where a part was committed the token names the state after.
+    What was overtaken until it was given up was withheld for that, whatever the facts say.
     """
+    if told.order == "OVERTAKEN" and told.reason in LOST:
+        return False
     committed = any(one.order == "COMMITTED" for one in call.told)
     return told.order == "COMMITTED" if committed else told.order != "REPEATED"
 

@@ -42,8 +42,16 @@ def forbidden(calls: Iterable[Call]) -> Iterator[tuple[str, Forbidden]]:
         enders = sorted(ends.get(place, ()), key=lambda call: call.began)
         for call in found:
             if call.outcome is Outcome.ANSWERED:
-                until = min((e.began for e in enders if possible_end(e) >= call.began), default=NEVER)
-                yield place[1], Forbidden(call.ended, min(until, _own_end(call)), call)
+                ended = [e.began for e in enders if possible_end(e) >= call.began]
+                replaced = [_lapses(e) for e in found if e is not call and possible_end(e) >= call.began]
+                yield place[1], Forbidden(call.ended, min([*ended, *replaced, _own_end(call)]), call)
+
+
+def _lapses(call: Call) -> int:
+    """When a block that replaced an earlier one has ended by itself, at the earliest."""
+    if call.outcome is Outcome.ANSWERED or _own_end(call) == NEVER:
+        return _own_end(call)
+    return call.began
 
 
 def _own_end(call: Call) -> int:

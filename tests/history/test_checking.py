@@ -67,6 +67,27 @@ def test_a_block_with_an_end_of_its_own_counts_up_to_it() -> None:
     assert "against a change" not in rules([*history, replace(inside, ended=inside.ended + 10**6)], final())
 
 
+def test_a_block_that_another_replaces_counts_up_to_the_end_of_that_one() -> None:
+    """A suspension without an end, then one until a time: past that time nothing is suspended."""
+    again = changed("bo", 4, 5, -1, "h:9", "suspended", f"ref:{A}")
+    assert again.change is not None
+    late = call("cy replay", 6, 7, seq=-1, told=(told("ALLOW", A, ledger_id="l1"),))
+    assert "against a change" in rules([*calls(), again, late], final())
+    for outcome in (Outcome.ANSWERED, Outcome.UNKNOWN):
+        until = replace(again.change, until_us=again.wall + 1_000)
+        ending = replace(again, change=until, outcome=outcome)
+        assert "against a change" not in rules([*calls(), ending, late], final())
+
+
+def test_what_was_given_up_for_being_overtaken_convicts_nobody() -> None:
+    """Withheld since the facts kept changing, whatever the last of them were."""
+    given_up = replace(told("WITHHOLD", B, reason="DEPENDENCY_UNAVAILABLE"), order="OVERTAKEN")
+    assert "withheld without a cause" not in broken_by(call("cy commit", 3, 4, seq=4, told=(given_up,)))
+    assert "withheld without a cause" in broken_by(
+        call("cy commit", 3, 4, seq=4, told=(replace(given_up, order="REFUSED"),))
+    )
+
+
 def test_a_withdrawn_scope_and_a_frozen_label_convict_too() -> None:
     """B6: changes on readers, labels and tenants cover what rests on them, and nothing else."""
     after = call("cy check", 40, 41, told=(told("ALLOW", DESKED),))
