@@ -71,10 +71,10 @@ def test_a_block_that_another_replaces_counts_up_to_the_end_of_that_one() -> Non
     """A suspension without an end, then one until a time: past that time nothing is suspended."""
     again = changed("bo", 4, 5, -1, "h:9", "suspended", f"ref:{A}")
     assert again.change is not None
-    late = call("cy replay", 6, 7, seq=-1, told=(told("ALLOW", A, ledger_id="l1"),))
+    late = call("cy replay", 6, 6, seq=-1, told=(told("ALLOW", A, ledger_id="l1"),))
     assert "against a change" in rules([*calls(), again, late], final())
     for outcome in (Outcome.ANSWERED, Outcome.UNKNOWN):
-        until = replace(again.change, until_us=again.wall + 1_000)
+        until = replace(again.change, until_us=again.wall + 500)
         ending = replace(again, change=until, outcome=outcome)
         assert "against a change" not in rules([*calls(), ending, late], final())
 
