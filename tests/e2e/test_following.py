@@ -11,6 +11,11 @@ import sys
 from tests.e2e.conftest import Running
 from tests.e2e.test_keeping import _asked, _put
 
+COMMAND = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from discreet.cli import main; main()"
+)
+"""The command as a terminal starts it: where the suite runs in the background, it and its children ignore SIGINT."""
+
 
 def test_decisions_are_followed_as_they_come_until_ctrl_c(server: Running) -> None:
     """F7: from the time given on, the oldest first, one a line; Ctrl-C ends it with exit code 0."""
@@ -19,7 +24,7 @@ def test_decisions_are_followed_as_they_come_until_ctrl_c(server: Running) -> No
     words = ("audit", "query", "--follow", "--every", "0.05", "--since", "1h", "-o", "jsonl")
     where = ("--socket-dir", str(server.process.sockets), "--tenant", "marlowe")
     with subprocess.Popen(
-        [sys.executable, "-m", "discreet.cli", *where, *words],
+        [sys.executable, "-c", COMMAND, *where, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
