@@ -85,11 +85,10 @@ def test_every_case_is_read_alike() -> None:
     ids=["cut", "empty", "of another shape", "not text", "of another lark", "of another grammar"],
 )
 def test_what_is_not_of_this_grammar_is_passed_over(tmp_path: Path, spoilt: Callable[[bytes], bytes]) -> None:
-    """E1: a file that is damaged or was made of something else changes nothing but the time that it takes."""
+    """E1: a file that is damaged or was made of something else is none: the tables are computed."""
     path = tmp_path / "tables.json"
     path.write_bytes(spoilt(TABLES.read_bytes()))
     assert kept(grammar(), path) is None
-    assert parser(Builder(), path).parse("1") == parser(Builder()).parse("1")
 
 
 def test_what_the_build_writes_is_taken_as_it_is(tmp_path: Path) -> None:
