@@ -53,6 +53,23 @@ async def test_rows_that_went_missing_before_are_said(store: Store, database: Da
     assert stored(database) == [b"row 0", b"row 1"]
 
 
+REFUSING = {
+    "sqlite": "CREATE TRIGGER refusing BEFORE INSERT ON audit_writer BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    "postgresql": "ALTER TABLE audit_writer ADD CONSTRAINT refusing CHECK (false) NOT VALID",
+}
+TAKING = {"sqlite": "DROP TRIGGER refusing", "postgresql": "ALTER TABLE audit_writer DROP CONSTRAINT refusing"}
+
+
+async def test_a_file_that_cannot_be_enrolled_is_an_error_of_the_store(store: Store, database: Database) -> None:
+    """F7, AUD-07: as with a full disk: nothing is written, whoever drains tries again, and it goes through then."""
+    database.rows(REFUSING[database.kind])
+    with pytest.raises(StoreError):
+        await store.drain(FILE, 0, rows(1))
+    assert stored(database) == []
+    database.rows(TAKING[database.kind])
+    assert await store.drain(FILE, 0, rows(1)) == 1
+
+
 async def test_files_and_other_writers_keep_apart(store: Store, database: Database) -> None:
     """F7: rows of their own and other files go on in chains of theirs; a later store names where they all ended."""
     await store.record([Job(audit(body=b"own"))])

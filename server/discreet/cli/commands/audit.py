@@ -111,7 +111,7 @@ def _follow(settings: Settings, request: "QueryDecisionsRequest", every: float) 
     since = request.since.ToMicroseconds() if request.HasField("since") else time.time_ns() // 1_000
 
     def wait() -> bool:
-        time.sleep(every)
+        time.sleep(every)  # the pause that `--every` names, between two looks
         return True
 
     try:

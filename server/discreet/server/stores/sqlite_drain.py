@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from discreet.policy.facts import Micros
 from discreet.server.ports import AuditRecord, StoreError
 from discreet.server.stores.chain import build_link
@@ -37,7 +39,7 @@ def drain(
 
 
 def enrol_file(path: Path, wall: Callable[[], Micros], name: str) -> None:
-    """Enrols a spool file as a writer, on a connection of its own."""
+    """Enrols a spool file as a writer, on a connection of its own. Raises StoreError."""
     raw = None
     try:
         raw = owner(path)
@@ -45,7 +47,7 @@ def enrol_file(path: Path, wall: Callable[[], Micros], name: str) -> None:
             raw.execute("BEGIN IMMEDIATE")
             begin(connection, name, wall())
             raw.execute("COMMIT")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, sa.exc.DBAPIError) as error:
         raise StoreError(f"a spool file could not be enrolled: {error}") from error
     finally:
         if raw is not None:
