@@ -15,6 +15,8 @@ BACKOFF_MIN_S: Final = 0.05
 BACKOFF_MAX_S: Final = 2.0
 STOP_S: Final = 5.0
 """How long a server that stops goes on draining; what is left then waits for the next start."""
+STOP_ATTEMPTS: Final = 5
+"""How often it tries: a database that is busy for a moment is waited for, one that is gone does not hold a stop up."""
 
 
 class Draining:
@@ -27,29 +29,38 @@ class Draining:
 
     async def run(self) -> None:
         """Drains whenever there is something, for ever."""
-        wait_s = BACKOFF_MIN_S
         while True:
             await self._spool.more.wait()
-            try:
-                await self._drain(GATHER_S)
-                wait_s = BACKOFF_MIN_S
-            except StoreError as error:
-                self._failed(error)
-                await asyncio.sleep(wait_s)
-                wait_s = min(2 * wait_s, BACKOFF_MAX_S)
+            await self._drain_again(GATHER_S)
 
     async def stop(self, within_s: float = STOP_S) -> None:
         """Takes no more rows, drains what there is for so long at most, and lets go of the files."""
         await self._spool.end()
         try:
             async with asyncio.timeout(within_s):
-                await self._drain(0)
-        except (StoreError, TimeoutError) as error:
+                await self._drain_again(0, STOP_ATTEMPTS)
+        except TimeoutError as error:
             self._failed(error)
         left = self._spool.state
         if left.rows:
             self._log.warning("rows of the audit stay in the spool until the next start", rows=left.rows)
         self._spool.close()
+
+    async def _drain_again(self, gather_s: float, attempts: int = 0) -> None:
+        """Until nothing waits, with pauses after what fails; or until so many attempts have failed, where not 0."""
+        wait_s, failed = BACKOFF_MIN_S, 0
+        while True:
+            try:
+                await self._drain(gather_s)
+            except StoreError as error:
+                self._failed(error)
+                failed += 1
+            else:
+                return
+            if failed == attempts:
+                return
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, BACKOFF_MAX_S)
 
     async def _drain(self, gather_s: float) -> None:
         """Until nothing waits. What may be in SQL already is found there by its number, and is not written again."""
