@@ -128,6 +128,15 @@ def test_a_file_of_heads_that_was_cut_off_is_refused_with_its_line(tmp_path: Pat
     assert (done.code, f"line {line}: not what `discreet audit head -o jsonl` prints" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize("text", ["", " \n", '{"at": "2026-01-01T00:00:00Z"}\n'])
+def test_a_file_without_heads_is_no_proof(tmp_path: Path, text: str) -> None:
+    """F7: an export that failed every night must not look like one that was checked."""
+    path = tmp_path / "heads.jsonl"
+    path.write_text(text)
+    done = discreet("audit", "verify", "--db", str(tmp_path / "none.db"), "--heads", str(path))
+    assert (done.code, "holds no head" in done.err) == (2, True)
+
+
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     """F7: no file of heads, no database."""
     done = discreet("audit", "verify", "--db", str(tmp_path / "none.db"), "--heads", str(tmp_path / "none"))

@@ -119,6 +119,10 @@ def _exported(path: str) -> "list[ExportedHead]":
                 f"--heads: {path}, line {line}: not what `discreet audit head -o jsonl` prints",
                 "give the file as it was written; a line that was cut off is taken out by hand",
             ) from None
+    if not found:
+        raise InputError(
+            f"--heads: {path} holds no head, so it would prove nothing", "give a file that was exported to"
+        )
     return found
 
 
